@@ -22,11 +22,9 @@ struct DesignChange {
   static constexpr std::uint32_t kVersion = 1;
   static constexpr std::size_t kSettingsBytes = 8192;
 
-  enum class SetUp : std::uint32_t { kNot, kRunning, kDone };
-
   std::uint32_t version = kVersion;
-  /// The library sets itself up in its constructor or at the first lock, by the settings if there are any.
-  SetUp set_up = SetUp::kNot;
+  /// The library has set itself up, in its constructor or at the first lock.
+  std::uint32_t is_set_up = 0;
   /// A condition variable has been waited for in glibc, which leaves counts in it that only glibc reads.
   std::uint32_t waited_in_glibc = 0;
   /// Of the thread that was known first: null before its first lock.

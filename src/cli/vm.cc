@@ -169,6 +169,8 @@ void check_snapshot(const VmRequest& request) {
   if (!request.snapshot.empty() && !region.is_set())
     throw UsageError(
         fmt::format("{} needs a part of the run behind the snapshot: give it {}", kFromSnapshot, kStart));
+  if (!request.snapshot.empty() && (request.options.profile || request.options.record_forms))
+    throw UsageError(fmt::format("{} excludes --profile and {}", kFromSnapshot, kInstructionForms));
   if (request.options.serves.empty()) return;
   vm::RunRegion start_alone;
   start_alone.start = region.start;
@@ -253,10 +255,14 @@ std::string repeating_command(const Arguments& arguments, const VmRequest& reque
   return quoted_for_shell(words);
 }
 
+/// `why` is empty if it is one.
+void tell_that_it_is_no_copy(const std::string& why) {
+  if (!why.empty()) tell("vm", fmt::format("no snapshot: {}; the run begins at the program's start", why));
+}
+
 /// A caller that collects statistics finds it there.
-void tell_that_it_is_no_copy(const VmRequest& request, const std::string& why) {
-  if (request.options.stats_directory.empty())
-    return tell("vm", fmt::format("no snapshot: {}; the program runs from its start", why));
+void note_that_it_is_no_copy(const VmRequest& request, const std::string& why) {
+  if (request.options.stats_directory.empty()) return tell_that_it_is_no_copy(why);
   vm::leave_note(request.options, vm::kNoCopyFile, why);
 }
 
@@ -268,7 +274,7 @@ int start_guest(const VmRequest& request, const Program& program) {
     if (const auto status = vm::run_from_snapshot(request.snapshot, request.options, program.file,
                                                   program.words, pointers_to(environment).data(), why))
       end_like(*status);
-    tell_that_it_is_no_copy(request, why);
+    note_that_it_is_no_copy(request, why);
   }
   close_lifeline();
   return vm::run_virtual_machine(request.options, program.file, program.words,
@@ -300,6 +306,7 @@ int supervised(VmRequest request, const Program& program) {
     status = supervise([&] { return start_guest(request, program); },
                        [&] {
                          started = experiment::why_not_started(directory.path()).empty();
+                         tell_that_it_is_no_copy(experiment::why_no_copy(directory.path()));
                          const auto statistics = statistics_of(request.options);
                          if (!statistics || !started) return;
                          written = true;

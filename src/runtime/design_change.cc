@@ -33,11 +33,7 @@ void put_into_environment(char* entry) {
 extern "C" [[gnu::visibility("hidden"), gnu::used]] void elision_change_design() {
   for (char* entry = elision_design_change.settings; *entry != '\0'; entry += std::strlen(entry) + 1)
     put_into_environment(entry);
-  if (elision_design_change.set_up == abi::DesignChange::SetUp::kDone) start_anew(current_configuration());
-}
-
-Configuration current_configuration() {
-  return *elision_design_change.settings != '\0' ? parse_configuration(setting) : read_configuration();
+  start_anew(parse_configuration(setting));
 }
 
 // The kernel has entered this as a signal handler, which returns into a restorer. There is none: the stack

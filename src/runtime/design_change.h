@@ -3,21 +3,20 @@
 #pragma once
 
 #include "abi/design_change.h"
-#include "runtime/configuration.h"
 
 namespace elision::runtime {
 
-/// The configuration by the settings of a change or, before one, of the process.
-Configuration current_configuration();
-
 /// To be called before a wait for a condition variable in glibc.
 inline void note_wait_in_glibc() {
-  __atomic_store_n(&elision_design_change.waited_in_glibc, 1, __ATOMIC_RELAXED);
+  std::uint32_t& waited = elision_design_change.waited_in_glibc;
+  if (__atomic_load_n(&waited, __ATOMIC_RELAXED) == 0) __atomic_store_n(&waited, 1, __ATOMIC_RELAXED);
 }
 
 /// To be called when a thread gets its activity.
 inline void note_activity(const abi::ThreadActivity* activity) {
-  if (elision_design_change.activity == nullptr) elision_design_change.activity = activity;
+  const abi::ThreadActivity*& known = elision_design_change.activity;
+  if (__atomic_load_n(&known, __ATOMIC_RELAXED) == nullptr)
+    __atomic_store_n(&known, activity, __ATOMIC_RELAXED);
 }
 
 }  // namespace elision::runtime

@@ -163,7 +163,7 @@ void set_up() {
   process.cpus = usable_cpus();
   visit_files(Files::kAllButOurs, [](const LoadedFile&) { ++process.files_at_start; });
   locks::pause_ticks = htm::measure_pause_ticks();
-  configure(current_configuration());
+  configure(read_configuration());
   process.region.open(process.configuration.counters_directory);
   fill_header();
   install_design();
@@ -177,9 +177,8 @@ SetUp ensure_set_up() {
   const int me = current_thread_id();
   int nobody = 0;
   if (set_up_by.compare_exchange_strong(nobody, me)) {
-    elision_design_change.set_up = abi::DesignChange::SetUp::kRunning;
     set_up();
-    elision_design_change.set_up = abi::DesignChange::SetUp::kDone;
+    elision_design_change.is_set_up = 1;
     is_set_up.store(true, std::memory_order_release);
     return SetUp::kDone;
   }

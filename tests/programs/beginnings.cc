@@ -56,6 +56,11 @@ void meet(const std::string& obstacle) {
   if (obstacle == "memory") mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (obstacle == "thread") std::thread([] { section(); }).join();
   if (obstacle == "output") (void)!freopen("/dev/null", "w", stdout);
+  if (obstacle == "input") {
+    char byte;
+    (void)!read(STDIN_FILENO, &byte, 1);
+  }
+  if (obstacle == "program") execl("/bin/true", "true", nullptr);
   if (obstacle == "pipe") {
     int ends[2];
     (void)!pipe(ends);

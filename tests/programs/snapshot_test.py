@@ -43,10 +43,13 @@ def serve(place):
 def copy(place):
     """(the ending, the statistics of the copy)"""
     def run(socket, words, design, *options):
+        """The statistics say that it was one."""
         ending = place.run("vm", "--lock", design, "--from-snapshot", socket, *(options or PART), "--stats", "-", "--crash-reports", "none", "--", *words)
         assert ending.status == 0, ending.stderr
         text, _, statistics = ending.stdout.partition("{")
-        return text, json.loads("{" + statistics)["processes"][0], ending.stderr
+        process = json.loads("{" + statistics)["processes"][0]
+        assert process["from_snapshot"] and ending.stderr == ""
+        return text, process
     return run
 
 
@@ -63,25 +66,22 @@ def test_copies_change_to_every_design(words, serve, copy):
     """The file's position is that of the snapshot in each of them, so they print the same."""
     with serve(words) as (socket, _):
         for design in OUR_DESIGNS:
-            text, process, said = copy(socket, words, design)
-            assert said == ""
-            checked(text, process, design)
+            checked(*copy(socket, words, design), design)
 
 
 def test_copies_change_between_designs_on_glibcs_locks(words, serve, copy):
     with serve(words, "pthread") as (socket, _):
         for design in GLIBCS_DESIGNS:
-            text, process, said = copy(socket, words, design)
-            assert said == ""
-            checked(text, process, design)
+            checked(*copy(socket, words, design), design)
 
 
 @pytest.mark.parametrize("lock", ["ticket", "htm-10"])
 def test_copies_are_as_runs_from_the_start(place, words, serve, copy, lock):
     with serve(words) as (socket, _):
-        _, copied, _ = copy(socket, words, lock)
+        _, copied = copy(socket, words, lock)
     whole = place.run("vm", "--lock", lock, *PART, "--stats", "-", "--", *words)
     process = json.loads(whole.stdout[whole.stdout.index("{"):])["processes"][0]
+    assert "from_snapshot" not in process
     assert copied["virtual_ns"] == pytest.approx(process["virtual_ns"], rel=0.15)
     assert copied["instructions"] == pytest.approx(process["instructions"], rel=0.15)
     assert copied["commits"] == pytest.approx(process["commits"], rel=0.05)
@@ -110,43 +110,68 @@ def test_copies_have_windows_and_times_of_locks(place, elision, serve):
         assert sum(lock["acquisitions"] for lock in process["lock_times"]["locks"]) > 10
 
 
+@pytest.mark.parametrize("at", [1000, 40_000, 100_000])
+def test_early_snapshots_wait_for_the_library(words, serve, copy, at):
+    """The program is being linked there."""
+    with serve(words, at=at) as (socket, _):
+        checked(*copy(socket, words, "htm-10"), "htm-10")
+
+
 @pytest.mark.parametrize("obstacle, why", [
     ("file", "opens 'beginnings.out' for writing"),
     ("memory", "maps memory that processes share"),
+    ("input", "reads its standard input"),
     ("output", "calls dup3"),
     ("pipe", "calls pipe2"),
-    ("process", "has several processes"),
+    ("process", "calls clone"),
+    ("thread", "calls clone3"),
+    ("program", "calls execve"),
     ("condition", "waits for a condition variable before it has a second thread"),
     ("lock", "holds or awaits a lock"),
-    ("thread", "calls clone3"),
 ])
 def test_programs_that_cannot_be_copied_run_from_their_start(place, words, serve, obstacle, why):
+    """The snapshot's process itself does nothing of it."""
     words = [*words[:-1], 2 * ROUNDS, obstacle]  # long enough to give up to wait for the lock
     with serve(words) as (socket, _):
+        out = place.root / "beginnings.out"
+        assert not out.exists()
         ending = place.run("vm", "--lock", "htm-10", "--from-snapshot", socket, *PART, "--", *words)
-    assert ending.status == 0
-    assert ending.stderr.startswith(f"elision vm: no snapshot: the program {why}")
-    assert ending.stderr.endswith("; the program runs from its start\n")
+        assert ending.status in (0, 2) and out.exists() == (obstacle == "file")
+    assert f"elision vm: no snapshot: the program {why}; the run begins at the program's start\n" in ending.stderr
 
 
 def test_runs_that_are_not_the_snapshots(place, words, serve):
     """Each runs from its start, and says why."""
+    another = "its program, environment, machine or another option is not the run's"
     with serve(words) as (socket, _):
-        for more, options, why in (
-                ([], ["--lock", "pthread"], "the locks of its design are not those of the run's"),
-                ([], ["--lock", "htm-10", "--machine", "xeon-e5-2697v4"], "it is of another program or machine"),
-                (["x"], ["--lock", "htm-10"], "it is of another program or machine"),
-                ([], ["--lock", "htm-10", "--warmup", "instructions:1000"], "the run's part begins before it"),
-                ([], [], "it is of another program or machine")):
-            ending = place.run("vm", "--from-snapshot", socket, *options, *PART, "--", *words, *more)
+        for more, options, start, why in (
+                ([], ["--lock", "pthread"], "thread:2", "the locks of its design are not those of the run's"),
+                ([], ["--lock", "htm-10", "--machine", "xeon-e5-2697v4"], "thread:2", another),
+                (["x"], ["--lock", "htm-10"], "thread:2", another),
+                ([], [], "thread:2", another),
+                ([], ["--lock", "htm-10", "--warmup", "instructions:1000"], "thread:2", "the run's part begins before it"),
+                ([], ["--lock", "htm-10"], "time:1us", "the run's part begins before it"),
+                ([], ["--lock", "htm-10"], "function:pthread_mutex_lock:9", "the run counts calls or markers, also those in front of it")):
+            ending = place.run("vm", "--from-snapshot", socket, *options, "--start", start, "--stats", "s", "--", *words, *more)
             assert ending.status == 0
-            assert f"elision vm: no snapshot: {why}; the program runs from its start\n" in ending.stderr
+            assert f"elision vm: no snapshot: {why}; the run begins at the program's start\n" in ending.stderr
+        place.environment["LD_PRELOAD"] = str(place.elision.build / "lib/libelision-api.so")
+        ending = place.run("vm", "--lock", "htm-10", "--from-snapshot", socket, *PART, "--", *words)
+        assert another in ending.stderr
 
 
 def test_snapshot_whose_process_has_ended(place, words):
     ending = place.run("vm", "--lock", "htm-10", "--from-snapshot", place.root / "nothing", *PART, "--", *words)
     assert ending.status == 0
     assert "no snapshot: no process serves one at" in ending.stderr
+
+
+def test_program_that_ends_before_its_snapshot(place, words):
+    """It prints as always, and leaves no socket."""
+    ending = place.run("vm", "--lock", "tatas", "--serve-snapshot", "s", "--start", "instructions:1000000000000", "--", words[0], 0, 0, 0)
+    assert ending.status == 2 and "--start was never reached" in ending.stderr
+    assert ending.stdout == "begins with ELF\nsum 0, class 2\n"
+    assert not (place.root / "s").exists()
 
 
 def children(process):
@@ -162,18 +187,18 @@ def wait_until(holds):
         time.sleep(0.01)
 
 
-def test_copies_end_with_their_clients_and_with_the_snapshot(place, elision, serve):
-    """The program would run for hours."""
+@pytest.mark.parametrize("killed", ["client", "snapshot"])
+def test_copies_end_with_their_clients_and_with_the_snapshot(place, elision, serve, killed):
+    """The program would run for hours. It is not run a second time."""
     words = [elision.test_program("beginnings"), THREADS, 10**9, ROUNDS]
-    for killed in ("client", "snapshot"):
-        with serve(words) as (socket, server):
-            with place.started("vm", "--lock", "tatas", "--from-snapshot", socket, *PART, "--", *words) as client:
-                wait_until(lambda server=server: children(server.pid))
-                (of_copy,) = children(server.pid)
-                os.kill(client.pid if killed == "client" else server.pid, signal.SIGTERM if killed == "snapshot" else signal.SIGKILL)
-                wait_until(lambda of_copy=of_copy: not os.path.exists(f"/proc/{of_copy}") or pathlib.Path(f"/proc/{of_copy}/stat").read_text().split()[2] == "Z")
-                if killed == "snapshot":
-                    client.kill()  # it would run from the start
+    with serve(words) as (socket, server), place.started("vm", "--lock", "tatas", "--from-snapshot", socket, *PART, "--", *words) as client:
+        wait_until(lambda: children(server.pid))
+        (of_copy,) = children(server.pid)
+        os.kill(client.pid if killed == "client" else server.pid, signal.SIGKILL)
+        wait_until(lambda: not os.path.exists(f"/proc/{of_copy}") or pathlib.Path(f"/proc/{of_copy}/stat").read_text().split()[2] == "Z")
+        assert client.wait() == -signal.SIGKILL
+        socket.unlink(missing_ok=killed == "snapshot") if killed == "snapshot" else None
+        assert client.stdout.read() in ("", "begins with ELF\n")
 
 
 @pytest.mark.parametrize("options, complaint", [
@@ -182,6 +207,7 @@ def test_copies_end_with_their_clients_and_with_the_snapshot(place, elision, ser
     (["--serve-snapshot", "s", "--start", "thread:2", "--stats-directory", "."], "--serve-snapshot has no statistics: its copies do"),
     (["--serve-snapshot", "taken", "--start", "thread:2"], "cannot serve a snapshot at"),
     (["--serve-snapshot", "s" * 200, "--start", "thread:2"], "cannot serve a snapshot at"),
+    (["--from-snapshot", "s", "--start", "thread:2", "--profile"], "--from-snapshot excludes --profile and --instruction-forms"),
     (["--from-snapshot", "s"], "--from-snapshot needs a part of the run behind the snapshot: give it --start"),
 ])
 def test_bad_options(place, words, options, complaint):
@@ -195,15 +221,17 @@ def compare(place, *words):
     ending = place.run("compare", "--threads", THREADS, "--locks", "ticket,htm-10", "--format", "json", "--runs", 3, *words)
     assert ending.status == 0, ending.stderr
     report = json.loads(ending.stdout)
-    return {row["design"]: row for row in report["blocks"][0]["rows"]}, ending.stderr
+    return {row["design"]: row for row in report["blocks"][0]["rows"]}, ending.stderr, [run.get("from_snapshot", False) for run in report["runs"]]
 
 
 def test_comparisons_share_the_beginning(place, elision):
-    """They find the same, and say nothing about it; with --lock-times in the runs for the reasons, too."""
+    """They find the same, and say nothing about it; with --lock-times in the runs for the reasons, too. The beginning takes locks: that of a
+    design ends earlier than that of another."""
     words = ["--", elision.test_program("beginnings"), "{threads}", 1500, 300000]
-    shared, said = compare(place, *words)
-    alone, _ = compare(place, "--no-snapshot", *words)
+    shared, said, copies = compare(place, *words)
+    alone, _, others = compare(place, "--no-snapshot", *words)
     assert "beginning" not in said
+    assert all(copies) and not any(others)
     for design in ("ticket", "htm-10"):
         mine, other = shared[design]["interval"], alone[design]["interval"]
         assert mine["low"] <= other["high"] and other["low"] <= mine["high"]
@@ -212,6 +240,7 @@ def test_comparisons_share_the_beginning(place, elision):
 
 def test_comparisons_say_once_that_they_cannot(place, elision):
     words = ["--no-why", "--", elision.test_program("beginnings"), "{threads}", 300, 300000, "file"]
-    rows, said = compare(place, *words)
+    rows, said, copies = compare(place, *words)
+    assert not any(copies)
     assert said.count("since it cannot be shared: the program opens 'beginnings.out' for writing") == 1
     assert rows["ticket"]["value"]["median"] > 0

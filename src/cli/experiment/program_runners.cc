@@ -191,16 +191,16 @@ class VirtualRunner final : public ProgramRunner {
   }
 
   /// The program's beginning was executed in the run itself.
-  void look_for_snapshot(const Cell& cell, const std::filesystem::path& directory) {
+  void look_for_snapshot(const std::filesystem::path& directory) {
     const std::string why = why_no_copy(directory);
-    if (!why.empty() && snapshots_.give_up(cell))
+    if (!why.empty() && snapshots_.give_up())
       tell("compare", fmt::format("every run executes the beginning of {}, since it cannot be shared: {}",
                                   plan_.program(), why));
   }
 
   std::vector<Sample> finish(const std::vector<Cell>& cells, Sample sample,
                              const std::filesystem::path& directory) override {
-    look_for_snapshot(cells.front(), directory);
+    look_for_snapshot(directory);
     const std::vector<Processes> parts = read_parts(directory, cells.size());
     sample.start_error = why_not_started(directory);
     if (is_incomplete(parts) && sample.outcome == Outcome::kEnded && sample.start_error.empty())
@@ -251,6 +251,7 @@ class VirtualRunner final : public ProgramRunner {
       const double virtual_ns = process.value("virtual_ns", 0.0);
       const double cpu_ns = process.value("cpu_ns", 0.0);
       sample.cpu_seconds += 1e-9 * cpu_ns;
+      sample.is_copy |= process.value("from_snapshot", false);
       if (cpu_ns <= busiest_ns) continue;
       busiest_ns = cpu_ns;
       sample.seconds = 1e-9 * virtual_ns;

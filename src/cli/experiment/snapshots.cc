@@ -33,9 +33,6 @@ constexpr std::size_t kMostProcesses = 6;
 /// Locks of ours are alike while they are free, so any of our designs will do.
 constexpr const char* kDesignOfOurs = "tatas";
 
-/// A socket's name has room for so many bytes (sockaddr_un).
-constexpr std::size_t kMostPathBytes = 100;
-
 }  // namespace
 
 std::optional<std::uint64_t> snapshot_at(const Plan& plan, std::optional<unsigned> threads) {
@@ -107,26 +104,28 @@ std::shared_ptr<const Snapshots::Process> Snapshots::of(const Cell& cell) {
   if (cell.previews || cell.design.empty() || is_elided_by_glibc(cell.design)) return nullptr;
   const auto at = snapshot_at(plan_, cell.threads);
   if (!at) return nullptr;
+  constexpr std::size_t kMostPathBytes = 60;  // of a folder for temporary files; a socket's name has 107
+  if (std::filesystem::temp_directory_path().native().size() > kMostPathBytes) return nullptr;
   const Key key = key_of(cell);
   const std::lock_guard guard(mutex_);
-  if (given_up_.contains(key)) return nullptr;
+  if (given_up_) return nullptr;
   const auto known = std::find_if(processes_.begin(), processes_.end(),
                                   [&](const auto& process) { return process.first == key; });
-  if (known != processes_.end()) return known->second;
+  if (known != processes_.end()) {
+    std::rotate(known, known + 1, processes_.end());
+    return processes_.back().second;
+  }
   const std::string design = leaves_rwlocks(cell.design) ? kReference : kDesignOfOurs;
   auto process = std::make_shared<const Process>(plan_, cell, design, *at);
-  if (process->socket().native().size() > kMostPathBytes) return nullptr;
   if (processes_.size() == kMostProcesses) processes_.pop_front();
   processes_.emplace_back(key, process);
   return process;
 }
 
-bool Snapshots::give_up(const Cell& cell) {
+bool Snapshots::give_up() {
   const std::lock_guard guard(mutex_);
-  const Key key = key_of(cell);
-  given_up_.insert(key);
-  std::erase_if(processes_, [&](const auto& process) { return process.first == key; });
-  return !std::exchange(told_, true);
+  processes_.clear();
+  return !std::exchange(given_up_, true);
 }
 
 }  // namespace elision::cli::experiment

@@ -11,7 +11,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <tuple>
 
@@ -40,8 +39,8 @@ class Snapshots {
   std::shared_ptr<const Process> of(const Cell& cell);
   static const std::filesystem::path& socket(const Process& process);
 
-  /// A run could not be a copy of the cell's snapshot; nor will others be. Returns true the first time.
-  bool give_up(const Cell& cell);
+  /// A run could not be a copy, so no other is to be one. Returns true the first time.
+  bool give_up();
 
  private:
   using Key =
@@ -50,9 +49,8 @@ class Snapshots {
 
   const Plan& plan_;
   std::mutex mutex_;
-  std::deque<std::pair<Key, std::shared_ptr<const Process>>> processes_;  // the latest last
-  std::set<Key> given_up_;
-  bool told_ = false;
+  std::deque<std::pair<Key, std::shared_ptr<const Process>>> processes_;  // the last used last
+  bool given_up_ = false;
 };
 
 }  // namespace elision::cli::experiment

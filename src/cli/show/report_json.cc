@@ -148,6 +148,7 @@ json result_json(const Plan& plan, const Result& result, const std::string& comm
               {"cpu_seconds", sample.cpu_seconds},
               {"host_seconds", sample.host_seconds},
               {"locks", counts_json(result.cell.design, sample.locks)}};
+  if (sample.is_copy) run["from_snapshot"] = true;
   if (plan.uses_metric()) {
     if (const auto found = Metric(plan.metric).read(sample)) run["metric"] = *found;
   }

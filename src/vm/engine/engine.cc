@@ -110,6 +110,7 @@ std::string Engine::run_program(CheckedProgram& program, std::vector<std::string
   prepare_for_failure();
   kernel_ = std::make_unique<Kernel>(*this, options_, identity, origin);
   context_.kernel = kernel_.get();
+  if (snapshot_server_ != nullptr) environment_at_start_ = environment;
   Fallible<GuestState> loaded = kernel_->load(program, std::move(environment));
   if (!loaded) return loaded.failure().message;
   if (snapshot_server_ != nullptr) keep_output();
@@ -493,7 +494,6 @@ void Engine::keep_only(Thread& survivor) {
               cpu->clock());  // the fork copied the transaction's stores
   }
   scheduler_.keep_only(Scheduler::of(survivor));
-  snapshot_server_.reset();
   region_.forked();
   if (account_ != nullptr) begin_account();  // without what the parent did
   if (region_.phase() == RegionControl::Phase::kAfter)

@@ -112,9 +112,11 @@ class Engine final : public EngineServices {
   // snapshot.cc
   void keep_output();
   void offer_snapshot();
+  [[noreturn]] void refuse_snapshots(const std::string& why);
+  void end_serving();
   std::string why_no_snapshot();
   std::string why_no_snapshot_now();
-  std::string why_not_this_run(const HandOver& run) const;
+  std::string why_not_this_run(const HandOver& run);
   const abi::DesignChange* design_change();
   const abi::DesignChange* find_design_change() const;
   bool is_under_glibcs_locks() const;
@@ -196,11 +198,13 @@ class Engine final : public EngineServices {
     dev_t device = 0;
     ino_t inode = 0;
   };
-  std::unique_ptr<SnapshotServer> snapshot_server_;            // with Options::serves
-  Standard standard_at_start_[3];                              // with it
-  unsigned snapshot_tries_ = 0;                                // with it
-  std::optional<const abi::DesignChange*> library_of_design_;  // with it, once it is known
-  int last_words_ = -1;                                        // the descriptor of say_at_the_end()
+  std::unique_ptr<SnapshotServer> snapshot_server_;       // with Options::serves
+  Standard standard_at_start_[3];                         // with it
+  int replaced_outputs_[2] = {-1, -1};                    // with it: standard output and error
+  std::vector<std::string> environment_at_start_;         // with it
+  unsigned snapshot_tries_ = 0;                           // with it
+  const abi::DesignChange* library_of_design_ = nullptr;  // with it, once it is loaded
+  int last_words_ = -1;                                   // the descriptor of say_at_the_end()
   void enter(Cpu* cpu);
   void take_off_overlap(Cpu& cpu, ExitReason reason);
   void (*enter_)(Cpu* cpu);  // elision_enter, or its timed form

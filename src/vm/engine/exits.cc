@@ -55,6 +55,8 @@ void Engine::system_call(Cpu& cpu, Exit& exit) {
   cpu.state.gpr[kRcx] = next_pc;
   Scheduler::capture(cpu);
   cpu.state.gpr[kR11] = thread.state.gpr[kR11] = thread.state.rflags;
+  if (snapshot_server_ != nullptr)
+    if (const std::string why = kernel_->outside_effect_of_call(thread); !why.empty()) refuse_snapshots(why);
   const SyscallOutcome outcome = [&] {
     const ProfileScope scope(Work::kKernel);
     return kernel_->system_call(thread);

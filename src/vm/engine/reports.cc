@@ -190,6 +190,7 @@ nlohmann::ordered_json Engine::lock_times() {
 
 void Engine::write_statistics(int exit_status, bool deadlocked) {
   if (scheduler_.in_vfork()) return;
+  end_serving();
   const LiftedLimits lifted;
   nlohmann::ordered_json profile;
   if (profile_ != nullptr) profile = report_profile();

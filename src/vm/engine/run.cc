@@ -108,6 +108,8 @@ int run_virtual_machine(const Options& options, const std::string& program,
 std::optional<int> run_from_snapshot(const std::string& path, const Options& options,
                                      const std::string& program, const std::vector<std::string>& argv,
                                      char** environment, std::string& why) {
+  for (const char* note : {kNotStartedFile, kNoCopyFile})  // of an earlier run with the same directory
+    if (!options.stats_directory.empty()) unlink(path_of(options, note).c_str());
   return run_copy(path, {options, request_of(program, argv, environment), {}}, why);
 }
 

@@ -52,14 +52,20 @@ std::string settings_of(const std::vector<std::string>& environment) {
   return settings;
 }
 
-/// All others; without LD_PRELOAD, to which the kernel adds, and without what shells set anew.
+/// All others, without what shells set anew.
 std::vector<std::string> other_variables(std::vector<std::string> environment) {
   std::erase_if(environment, [](const std::string& entry) {
-    return is_lock_variable(entry) || entry.starts_with("LD_PRELOAD=") || entry.starts_with("_=") ||
-           entry.starts_with("SHLVL=");
+    return is_lock_variable(entry) || entry.starts_with("_=") || entry.starts_with("SHLVL=");
   });
   std::sort(environment.begin(), environment.end());
   return environment;
+}
+
+/// glibc's locks if the library does not know the name, as there.
+abi::LockDesign design_of(const std::vector<std::string>& environment) {
+  abi::LockDesign design;
+  (void)abi::find_lock_design(value_of(environment, abi::LockVariable::kLock).c_str(), design);
+  return design;
 }
 
 /// `run` with what a copy may have for its own as in `options`.
@@ -77,24 +83,18 @@ std::string common_part(HandOver run, const Options& options) {
   return encode_hand_over(run);
 }
 
-bool begins_before(const Trigger& trigger, std::uint64_t instructions) {
-  return trigger.kind == Trigger::Kind::kInstructions && trigger.value <= instructions;
-}
-
-/// What the program has written so far.
+/// What the program has printed so far.
 void copy_output(int from, int to) {
-  struct stat status {};
-  if (fstat(from, &status) != 0 || !S_ISREG(status.st_mode)) return;
   const int readable = open(("/proc/self/fd/" + std::to_string(from)).c_str(), O_RDONLY | O_CLOEXEC);
   char buffer[65536];
   for (ssize_t got = 0; (got = read(readable, buffer, sizeof buffer)) > 0;)
-    if (write(to, buffer, static_cast<std::size_t>(got)) != got) break;
+    for (ssize_t done = 0, part = 0; done < got; done += part)
+      if ((part = write(to, buffer + done, static_cast<std::size_t>(got - done))) <= 0) part = got - done;
   close(readable);
 }
 
-/// Replaces standard input, output and error, where the program stands in them.
+/// Replaces standard input, output and error.
 void take_over(const int (&standard)[3]) {
-  if (const off_t at = lseek(STDIN_FILENO, 0, SEEK_CUR); at >= 0) lseek(standard[0], at, SEEK_SET);
   copy_output(STDOUT_FILENO, standard[1]);
   copy_output(STDERR_FILENO, standard[2]);
   for (int i = 0; i < 3; ++i) {
@@ -108,6 +108,7 @@ void take_over(const int (&standard)[3]) {
 /// What the program prints from now on is kept for the copies, which print it.
 void Engine::keep_output() {
   for (const int standard : {STDOUT_FILENO, STDERR_FILENO}) {
+    replaced_outputs_[standard - 1] = reserve_descriptor(fcntl(standard, F_DUPFD_CLOEXEC, 0));
     const int kept = memfd_create("output", MFD_CLOEXEC);
     if (kept < 0 || dup2(kept, standard) < 0) fail_check("no memory for the output", errno);
     close(kept);
@@ -120,17 +121,36 @@ void Engine::keep_output() {
   }
 }
 
+/// The process ends without having served: it prints by itself.
+void Engine::end_serving() {
+  if (snapshot_server_ == nullptr) return;
+  snapshot_server_->forget_path();
+  snapshot_server_.reset();
+  for (const int standard : {STDOUT_FILENO, STDERR_FILENO}) {
+    copy_output(standard, replaced_outputs_[standard - 1]);
+    dup2(replaced_outputs_[standard - 1], standard);
+  }
+}
+
 /// Begins to serve, or to refuse, or tries again a little later.
 void Engine::offer_snapshot() {
-  std::string why = why_no_snapshot();
-  if (why.empty()) {
-    why = why_no_snapshot_now();
-    if (!why.empty() && ++snapshot_tries_ < kMostTries) return region_.postpone(kInstructionsBetweenTries);
+  if (const std::string why = why_no_snapshot(); !why.empty()) refuse_snapshots(why);
+  if (const std::string why = why_no_snapshot_now(); !why.empty()) {
+    if (++snapshot_tries_ == kMostTries) refuse_snapshots(why);
+    return region_.postpone(kInstructionsBetweenTries);
   }
-  const CopyRequest request = snapshot_server_->serve(
-      [&](const HandOver& run) { return why.empty() ? why_not_this_run(run) : "the program " + why; });
+  const CopyRequest request =
+      snapshot_server_->serve([&](const HandOver& run) { return why_not_this_run(run); });
   snapshot_server_.reset();
   become_copy(request);
+}
+
+/// No copy of this process could run on by itself, so neither does the process. `why`: in words that follow
+/// "the program".
+void Engine::refuse_snapshots(const std::string& why) {
+  say_at_the_end("elision vm: no snapshot: the program " + why + "\n");
+  snapshot_server_->serve([&](const HandOver&) { return "the program " + why; });
+  fail_check("a copy where there are none", 0);
 }
 
 /// As Kernel::why_not_copied().
@@ -162,18 +182,19 @@ std::string Engine::why_no_snapshot_now() {
   if (thread.cpu == nullptr) return "sleeps";
   if (is_lock_library(thread.cpu->state.rip)) return "is in the lock library";
   const abi::DesignChange* const library = design_change();
-  if (library == nullptr) return "";
-  if (!is_lock_library(reinterpret_cast<std::uint64_t>(library->function))) return "is being linked";
-  if (library->set_up == abi::DesignChange::SetUp::kRunning) return "sets the lock library up";
-  if (library->activity == nullptr || is_under_glibcs_locks()) return "";
+  if (library == nullptr) return options_.preload.empty() ? "" : "has not loaded the lock library";
+  if (library->is_set_up == 0) return "has not set the lock library up";
+  // glibc's locks stay what they are, even held ones.
+  if (library->activity == nullptr || design_of(environment_at_start_).base == abi::LockBase::kPthread)
+    return "";
   const abi::SeenActivity seen = abi::seen_activity(*library->activity);
   return seen.lock != 0 || seen.activity != abi::Activity::kIdle ? "holds or awaits a lock" : "";
 }
 
-/// Null: the program does not have the preload library.
+/// Null: the program does not have the preload library, or not yet.
 const abi::DesignChange* Engine::design_change() {
-  if (!library_of_design_) library_of_design_ = find_design_change();
-  return *library_of_design_;
+  if (library_of_design_ == nullptr) library_of_design_ = find_design_change();
+  return library_of_design_;
 }
 
 const abi::DesignChange* Engine::find_design_change() const {
@@ -191,28 +212,25 @@ const abi::DesignChange* Engine::find_design_change() const {
   return nullptr;
 }
 
-/// glibc's locks stay what they are, even held ones.
-bool Engine::is_under_glibcs_locks() const {
-  abi::LockDesign design;
-  return abi::find_lock_design(value_of(kernel_->environment(), abi::LockVariable::kLock).c_str(), design) &&
-         design.base == abi::LockBase::kPthread;
-}
-
 /// In words that follow "no snapshot: ".
-std::string Engine::why_not_this_run(const HandOver& run) const {
-  HandOver own{options_, {program_, kernel_->arguments(), kernel_->environment(), -1}, {}};
-  if (common_part(own, options_) != common_part(run, options_)) return "it is of another program or machine";
+std::string Engine::why_not_this_run(const HandOver& run) {
+  const HandOver own{options_, {program_, kernel_->arguments(), environment_at_start_, -1}, {}};
+  if (common_part(own, options_) != common_part(run, options_))
+    return "its program, environment, machine or another option is not the run's";
   const RunRegion& region = run.options.region;
-  const std::uint64_t here = context_.instructions();
   if (!region.is_set()) return "the run has no part that begins behind it";
-  if (begins_before(region.start, here) || begins_before(region.warm_from, here))
-    return "the run's part begins before it";
-  abi::LockDesign from, to;
-  if (!abi::find_lock_design(value_of(own.program.environment, abi::LockVariable::kLock).c_str(), from) ||
-      !abi::find_lock_design(value_of(run.program.environment, abi::LockVariable::kLock).c_str(), to))
-    return "";
-  const bool has_library = !options_.preload.empty();
-  if (has_library && !abi::may_become(from, to)) return "the locks of its design are not those of the run's";
+  for (const Trigger& trigger : {region.start, region.warm_from}) {
+    if (trigger.kind == Trigger::Kind::kCode || trigger.kind == Trigger::Kind::kMarker)
+      return "the run counts calls or markers, also those in front of it";
+    const bool is_past =
+        (trigger.kind == Trigger::Kind::kInstructions && trigger.value <= context_.instructions()) ||
+        (trigger.kind == Trigger::Kind::kTime && trigger.value <= region_.now()) ||
+        (trigger.kind == Trigger::Kind::kThread && trigger.value <= 1);
+    if (is_past) return "the run's part begins before it";
+  }
+  if (design_change() == nullptr) return "";
+  if (!abi::may_become(design_of(own.program.environment), design_of(run.program.environment)))
+    return "the locks of its design are not those of the run's";
   if (settings_of(run.program.environment).size() > abi::DesignChange::kSettingsBytes)
     return "the settings of the lock library are too long";
   return "";
@@ -235,6 +253,7 @@ void Engine::become_copy(const CopyRequest& request) {
   if (options_.lock_times) keep_account();
   context_.watches_part_markers = options_.region.uses_markers();
   code_.watch({}, 0);  // code is translated anew, for that and for the account
+  for (const int replaced : replaced_outputs_) close_reserved_descriptor(replaced);
   close_reserved_descriptor(last_words_);
   last_words_ = reserve_descriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
   prepare_for_failure();

@@ -29,7 +29,7 @@ constexpr std::size_t kDescriptors = 4;  // the hand-over and the standard ones
 
 /// From the snapshot to the client.
 struct Answer {
-  int refused;
+  enum class Kind : int { kRefused, kBegun, kEnded } kind;
   int status;
   char why[500];
 };
@@ -96,6 +96,17 @@ void send_answer(int client, const Answer& answer) {
   (void)send(client, &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);  // it may have gone
 }
 
+/// Nothing: the snapshot's process has ended.
+std::optional<Answer> receive_answer(int connection) {
+  Answer answer{};
+  ssize_t got = 0;
+  do {
+    got = recv(connection, &answer, sizeof answer, 0);
+  } while (got < 0 && errno == EINTR);
+  answer.why[sizeof answer.why - 1] = '\0';
+  return got == sizeof answer ? std::optional(answer) : std::nullopt;
+}
+
 }  // namespace
 
 /// Clients may connect once the file has its name, so the socket listens before.
@@ -111,6 +122,8 @@ SnapshotServer::SnapshotServer(std::string path) : path_(std::move(path)) {
   unlink(early.c_str());
   if (!good) throw failure(path_, error);
 }
+
+void SnapshotServer::forget_path() const { unlink(path_.c_str()); }
 
 SnapshotServer::~SnapshotServer() {
   close_reserved_descriptor(listener_);
@@ -161,18 +174,19 @@ void SnapshotServer::take_signals() {
   while (read(signals_, &info, sizeof info) == sizeof info) {
     const auto signal = static_cast<int>(info.ssi_signo);
     if (signal != SIGINT && signal != SIGTERM && signal != SIGHUP && signal != SIGQUIT) continue;
-    unlink(path_.c_str());
+    forget_path();
     die_by_host_signal(signal);
   }
 }
 
 void SnapshotServer::answer_ended() {
   int status = 0;
-  for (pid_t process = 0; (process = waitpid(-1, &status, WNOHANG)) > 0;) {
+  for (pid_t process = 0; (process = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
     const auto client = clients_.find(process);
     if (client == clients_.end()) continue;
-    kill(-process, SIGKILL);  // what it has left running
-    send_answer(client->second, {0, status, ""});
+    kill(-process, SIGKILL);  // what it has left running, or itself: stopped, it would never end
+    if (WIFSTOPPED(status)) continue;
+    send_answer(client->second, {Answer::Kind::kEnded, status, ""});
     close_reserved_descriptor(client->second);
     clients_.erase(client);
   }
@@ -187,6 +201,7 @@ bool SnapshotServer::fork_copy(CopyRequest& request) {
     setpgid(process, process);  // both do it: whoever comes first
     for (const int descriptor : request.standard) close(descriptor);
     clients_[process] = client_;
+    send_answer(client_, {Answer::Kind::kBegun, 0, ""});
     return false;
   }
   setpgid(0, 0);
@@ -199,7 +214,7 @@ bool SnapshotServer::fork_copy(CopyRequest& request) {
 }
 
 bool SnapshotServer::refuse(CopyRequest& request, const std::string& why) {
-  Answer answer{1, 0, ""};
+  Answer answer{Answer::Kind::kRefused, 0, ""};
   why.copy(answer.why, sizeof answer.why - 1);
   send_answer(client_, answer);
   close_reserved_descriptor(client_);
@@ -216,17 +231,17 @@ std::optional<int> run_copy(const std::string& path, const HandOver& run, std::s
   }
   const int handed = write_hand_over(run);
   const OpenFile file(handed);
-  Answer answer{};
-  ssize_t got = -1;
-  if (handed >= 0 &&
-      send_descriptors(connection.get(), {handed, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})) {
-    do {
-      got = recv(connection.get(), &answer, sizeof answer, 0);
-    } while (got < 0 && errno == EINTR);
+  if (handed < 0 ||
+      !send_descriptors(connection.get(), {handed, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})) {
+    why = "it could not be asked";
+    return std::nullopt;
   }
-  if (got == sizeof answer && answer.refused == 0) return answer.status;
-  answer.why[sizeof answer.why - 1] = '\0';
-  why = got == sizeof answer ? answer.why : "its process has ended";
+  std::optional<Answer> answer = receive_answer(connection.get());
+  if (answer && answer->kind == Answer::Kind::kBegun) {
+    answer = receive_answer(connection.get());
+    return answer ? answer->status : SIGKILL;
+  }
+  why = answer ? answer->why : "its process has ended";
   return std::nullopt;
 }
 

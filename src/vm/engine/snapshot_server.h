@@ -3,9 +3,9 @@
 // other options (seed, region, statistics, lock design). What lies in front of the point is executed once.
 //
 // The process listens on a socket. `elision vm --from-snapshot` connects, sends its options and its standard
-// descriptors, and waits: for the copy's wait status, or for the reason why there will be no copy. If it goes
-// away, its copy is killed. Connections wait until the snapshot is there; if its process ends before, they
-// break.
+// descriptors, and waits: for the news that its copy runs, and then for the copy's wait status; or for the
+// reason why there will be no copy. If it goes away, its copy is killed. Connections wait until the snapshot
+// is there; if its process ends before, they break.
 #pragma once
 
 #include <map>
@@ -31,6 +31,9 @@ class SnapshotServer {
   ~SnapshotServer();
   SnapshotServer(const SnapshotServer&) = delete;
   SnapshotServer& operator=(const SnapshotServer&) = delete;
+
+  /// Removes the file at the path.
+  void forget_path() const;
 
   /// Forks a copy for each request; returns only in the copies. `why_not`: why a request is refused, in words
   /// that follow "no snapshot: "; empty: it is not. Ends with the process: by SIGINT, SIGTERM, SIGHUP,
@@ -60,7 +63,8 @@ class SnapshotServer {
 };
 
 /// Asks the snapshot at `path` for `run`, with the standard descriptors of this process. Returns the wait
-/// status of the copy, when it has ended. Nothing: there is none, for the reason `why`.
+/// status of the copy, when it has ended; that of SIGKILL if its snapshot has ended, and it with that.
+/// Nothing: there is none, for the reason `why`.
 std::optional<int> run_copy(const std::string& path, const HandOver& run, std::string& why);
 
 }  // namespace elision::vm

@@ -119,6 +119,7 @@ void Statistics::claim() {
 }
 
 void Statistics::begin_anew() {
+  is_copy_ = true;
   part_ = 0;
   region_ = {};
   claim();
@@ -266,6 +267,7 @@ int Statistics::write(const std::string& program, std::optional<int> exit_status
                    {"branch_mispredictions", to.mispredictions - from.mispredictions}};
   if (exit_status) out["exit"] = *exit_status;
   if (options_.fast) out["fast"] = true;
+  if (is_copy_) out["from_snapshot"] = true;
   if (options_.region.is_set()) {
     out["region"] = {{"reached", region_.reached},
                      {"begin_ns", nullptr},

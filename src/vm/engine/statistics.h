@@ -107,6 +107,7 @@ class Statistics {
   std::map<std::string, std::uint64_t> unsupported_instructions_;  // by kind
   Region region_;
   std::size_t part_ = 0;
+  bool is_copy_ = false;  // of a snapshot
 };
 
 }  // namespace elision::vm

@@ -138,21 +138,29 @@ void Kernel::adopt_main(Thread& thread) {
   watch_cpu_limit(process_);
 }
 
+Call Kernel::call_of(Thread& thread, const SystemCall* row) {
+  const auto& registers = thread.state.gpr;
+  return {
+      process_,
+      *thread.kernel,
+      registers[kRax],
+      {registers[kRdi], registers[kRsi], registers[kRdx], registers[kR10], registers[kR8], registers[kR9]},
+      row != nullptr ? row->effects : 0};
+}
+
+std::string Kernel::outside_effect_of_call(Thread& thread) {
+  const ActingThread acting(process_, thread);
+  return outside_effect(call_of(thread, find_system_call(thread.state.gpr[kRax])));
+}
+
 SyscallOutcome Kernel::system_call(Thread& thread) {
   KernelThread& self = *thread.kernel;
   const auto& registers = thread.state.gpr;
   const SystemCall* const row = find_system_call(registers[kRax]);
-  Call call{
-      process_,
-      self,
-      registers[kRax],
-      {registers[kRdi], registers[kRsi], registers[kRdx], registers[kR10], registers[kR8], registers[kR9]},
-      row != nullptr ? row->effects : 0};
+  Call call = call_of(thread, row);
   note_running(self);
   self.call_number = call.number;
   const ActingThread acting(process_, thread);
-  if (!process_.options.serves.empty() && process_.outside_effect.empty())
-    process_.outside_effect = outside_effect(call);
   // A thread that has waited longer takes an event first: this call must not find it.
   if (call.states(Effects::kAsksForReadiness) && process_.has_several_runners() &&
       any_descriptor_waits(process_))
@@ -198,7 +206,6 @@ std::string Kernel::waits_for(const Thread& thread) const { return name_of(threa
 std::string Kernel::why_not_copied() const {
   if (!process_.ids.is_root() || process_.has_had_children) return "has several processes";
   if (process_.threads.size() != 1) return "has several threads";
-  if (!process_.outside_effect.empty()) return process_.outside_effect;
   return why_descriptors_are_shared(process_);
 }
 

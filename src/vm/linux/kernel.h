@@ -72,6 +72,8 @@ class Kernel {
     return process_.memory.lift_guards(begin, end);
   }
 
+  /// What the system call that `thread` stands at would do beyond the process, as outside_effects.h says.
+  std::string outside_effect_of_call(Thread& thread);
   /// Why no copy of the process could run on by itself, in words that follow "the program"; empty: one could.
   /// For a process with Options::serves.
   std::string why_not_copied() const;
@@ -94,6 +96,7 @@ class Kernel {
   const std::map<std::string, std::uint64_t>& refused_calls() const { return process_.refused_calls; }
 
  private:
+  Call call_of(Thread& thread, const SystemCall* row);
   SyscallOutcome handle(Call& call, const SystemCall& row);
   SyscallOutcome unknown_call(const Call& call);
   void complete_fetch_fault(Trap& trap, siginfo_t& info) const;

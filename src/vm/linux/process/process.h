@@ -114,9 +114,8 @@ struct Process {
   KernelThread* inside_vfork = nullptr;  // set in a vfork child, in its parent's memory: its thread
   std::map<std::string, std::uint64_t> refused_calls;  // ENOSYS, by name
   std::set<int> inherited_descriptors;                 // with Options::serves: those of the start
-  std::string outside_effect;  // with Options::serves: the first one of its calls (outside_effects.h)
-  std::set<std::uint64_t> named_calls;  // unknown ones, already reported
-  std::uint64_t wakeups = 0;            // waits that ended by an event or a signal
+  std::set<std::uint64_t> named_calls;                 // unknown ones, already reported
+  std::uint64_t wakeups = 0;                           // waits that ended by an event or a signal
 
   /// Whether a region that was not reached is this process's fault: the first one, if neither a child nor an
   /// earlier image may have had it.

@@ -22,7 +22,7 @@ namespace {
 
 /// Calls that read what is outside, or change what a copy has for itself: memory, signals, timers, limits,
 /// the position of files. Of those with further conditions, outside_effect() knows them. write() is one:
-/// whatever the process could write to it has opened, or it is its standard output or error.
+/// what the process can write to it has inherited, or opened for writing.
 // clang-format off
 constexpr unsigned kHarmless[] = {
     SYS_read, SYS_write, SYS_close, SYS_stat, SYS_fstat, SYS_lstat, SYS_poll, SYS_lseek, SYS_mprotect,
@@ -57,7 +57,35 @@ std::string opening(std::uint64_t address, int flags) {
   return "opens '" + *path + "' for writing";
 }
 
-bool duplicates(std::uint64_t command) { return command == F_DUPFD || command == F_DUPFD_CLOEXEC; }
+/// A copy inherits no locks on files.
+bool only_asks(std::uint64_t command) {
+  return command == F_GETFD || command == F_SETFD || command == F_GETFL;
+}
+
+/// Each copy has standard descriptors of its own, and prints once more what the process has printed.
+std::string using_inherited(const Call& call) {
+  const int descriptor = call.integer(0);
+  if (!call.process.inherited_descriptors.contains(descriptor)) return "";
+  switch (call.number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_pread64:
+    case SYS_preadv:
+    case SYS_preadv2:
+      return descriptor == STDIN_FILENO
+                 ? "reads its standard input"
+                 : "reads descriptor " + std::to_string(descriptor) + ", which it has inherited";
+    case SYS_write:
+    case SYS_writev:
+    case SYS_pwrite64:
+    case SYS_pwritev:
+    case SYS_pwritev2:
+      if (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) return "";
+      return "writes to descriptor " + std::to_string(descriptor) + ", which it has inherited";
+    default:
+      return "";
+  }
+}
 
 std::string name_of(std::uint64_t number) {
   const SystemCall* const row = find_system_call(number);
@@ -97,12 +125,13 @@ std::string outside_effect(const Call& call) {
       if ((call[3] & MAP_SHARED) == 0 || (call[3] & MAP_ANONYMOUS) == 0) return "";
       return "maps memory that processes share";
     case SYS_fcntl:
-      return duplicates(call[1]) ? "duplicates a descriptor" : "";
+      return only_asks(call[1]) ? "" : "calls fcntl";
     case SYS_ioctl:
       return call[1] == kTerminalAttributes ? "" : "calls ioctl";
     default:
       break;
   }
+  if (std::string why = using_inherited(call); !why.empty()) return why;
   if (std::find(std::begin(kHarmless), std::end(kHarmless), call.number) != std::end(kHarmless)) return "";
   return "calls " + name_of(call.number);
 }
