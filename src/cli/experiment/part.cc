@@ -226,7 +226,7 @@ class Trial {
     std::vector<Sample> samples = runner_.run(cells, timeout_seconds);
     std::vector<Result> results;
     for (std::size_t i = 0; i < samples.size(); ++i) results.push_back({cells[i], std::move(samples[i])});
-    spent_ += seconds_of(results);
+    spent_ += seconds_of(results) + results.front().sample.wait_seconds;
     return results;
   }
 

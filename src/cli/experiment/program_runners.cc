@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <numeric>
 
@@ -91,7 +92,9 @@ class ProgramRunner : public Runner {
   std::vector<Sample> run(const std::vector<Cell>& cells, double timeout_seconds) final {
     const Cell& cell = cells.front();
     const TempDirectory directory;
+    const auto begin = std::chrono::steady_clock::now();
     ChildRequest request = prepare(cells, directory.path());
+    const std::chrono::duration<double> prepared = std::chrono::steady_clock::now() - begin;
     if (!cell.design.empty()) {
       set_variable(request.environment, abi::row_of(abi::LockVariable::kCountersDir).name, directory.path());
     }
@@ -105,6 +108,7 @@ class ProgramRunner : public Runner {
     if (sampler) sample.profile = sampler->finish();
     tell_of_left_process(sample.left_running);
     std::vector<Sample> samples = finish(cells, std::move(sample), directory.path());
+    samples.front().wait_seconds = prepared.count();
     if (!cell.design.empty())
       for (Sample& each : samples) require_counters(each, directory.path());
     return samples;
@@ -170,7 +174,7 @@ class NativeRunner final : public ProgramRunner {
 
 class VirtualRunner final : public ProgramRunner {
  public:
-  VirtualRunner(const Plan& plan, const StopFlag& stop) : ProgramRunner(plan, stop), snapshots_(plan) {}
+  VirtualRunner(const Plan& plan, const StopFlag& stop) : ProgramRunner(plan, stop), snapshots_(plan, stop) {}
   unsigned workers() const override { return usable_cpus(); }
 
  private:

@@ -175,6 +175,7 @@ struct Sample {
   bool is_copy = false;         // of a snapshot (snapshots.h)
   double cpu_seconds = 0;       // virtual or real
   double host_seconds = 0;      // real time of the run, for the estimate
+  double wait_seconds = 0;      // real time before it, until its snapshot was there
   double most_seconds = 0;      // real time that the run was allowed
   LockCounts locks;
   std::optional<profile::Profile> profile;  // if the cell explains

@@ -2,11 +2,16 @@
 #include "cli/experiment/snapshots.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -82,6 +87,21 @@ class Snapshots::Process {
 
   const std::filesystem::path& socket() const { return socket_; }
 
+  /// Returns when the process serves copies, or refuses to, or has ended, or at `stop`: a connection without
+  /// a request is closed by the first two, and broken by the third.
+  void await(const StopFlag& stop) const {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    socket_.native().copy(address.sun_path, sizeof address.sun_path - 1);
+    const int connection = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+        shutdown(connection, SHUT_WR) == 0) {
+      pollfd waits[] = {{connection, POLLIN, 0}, {stop.descriptor(), POLLIN, 0}};
+      while (poll(waits, std::size(waits), -1) < 0 && errno == EINTR) continue;
+    }
+    close(connection);
+  }
+
  private:
   const TempDirectory directory_;
   const std::filesystem::path socket_;
@@ -90,7 +110,7 @@ class Snapshots::Process {
   std::thread process_;
 };
 
-Snapshots::Snapshots(const Plan& plan) : plan_(plan) {}
+Snapshots::Snapshots(const Plan& plan, const StopFlag& stop) : plan_(plan), stop_(stop) {}
 
 Snapshots::~Snapshots() = default;
 
@@ -101,6 +121,12 @@ Snapshots::Key Snapshots::key_of(const Cell& cell) {
 }
 
 std::shared_ptr<const Snapshots::Process> Snapshots::of(const Cell& cell) {
+  auto process = process_of(cell);
+  if (process != nullptr) process->await(stop_);
+  return process;
+}
+
+std::shared_ptr<const Snapshots::Process> Snapshots::process_of(const Cell& cell) {
   if (cell.previews || cell.design.empty() || is_elided_by_glibc(cell.design)) return nullptr;
   const auto at = snapshot_at(plan_, cell.threads);
   if (!at) return nullptr;

@@ -29,13 +29,13 @@ class Snapshots {
   /// A snapshot's process, which ends with the last user of it.
   class Process;
 
-  explicit Snapshots(const Plan& plan);
+  Snapshots(const Plan& plan, const StopFlag& stop);
   ~Snapshots();
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
 
   /// The snapshot from which the cell may run, to be kept until it has. Null: it runs from the program's
-  /// start.
+  /// start. Waits until the snapshot is there, or will never be.
   std::shared_ptr<const Process> of(const Cell& cell);
   static const std::filesystem::path& socket(const Process& process);
 
@@ -46,8 +46,10 @@ class Snapshots {
   using Key =
       std::tuple<std::optional<unsigned>, std::uint32_t, bool>;  // threads, variation, of glibc's locks
   static Key key_of(const Cell& cell);
+  std::shared_ptr<const Process> process_of(const Cell& cell);
 
   const Plan& plan_;
+  const StopFlag& stop_;
   std::mutex mutex_;
   std::deque<std::pair<Key, std::shared_ptr<const Process>>> processes_;  // the last used last
   bool given_up_ = false;
