@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that works for a while before it has a second thread, with locks and a file that it reads:
 //   beginnings THREADS SECTIONS ROUNDS [OBSTACLE]
-// The obstacle is what keeps copies of the process from running on by themselves. Prints the sum of all sections,
-// and both halves of its file.
+// The obstacle is what keeps copies of the process from running on by themselves. Prints the sum of all
+// sections, and both halves of its file.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
