@@ -56,7 +56,7 @@ deb:
 # judged by runs on several variations of the machine; with demo-full everything does.
 demo:
 	@tools/install-packages "make demo" $(BUILD_PACKAGES)
-	@echo "make demo: builds (4 to 8 minutes on two CPUs), then runs the main benchmark (5 to 9 minutes)"
+	@echo "make demo: builds (4 to 20 minutes on two CPUs), then runs the main benchmark (5 to 12 minutes)"
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo --build $(BUILD)
@@ -64,7 +64,7 @@ demo:
 # `make demo` with every cell on several variations of the machine; it says first how long that takes.
 demo-full:
 	@tools/install-packages "make demo-full" $(BUILD_PACKAGES)
-	@echo "make demo-full: builds (4 to 8 minutes on two CPUs), then says how long the runs will take."
+	@echo "make demo-full: builds (4 to 20 minutes on two CPUs), then says how long the runs will take."
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo --build $(BUILD) --full
