@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "abi/counters.h"
 #include "abi/design_change.h"
 #include "abi/lock_variables.h"
 #include "profile/names.h"
@@ -105,7 +104,7 @@ void take_over(const int (&standard)[3]) {
 
 }  // namespace
 
-/// What the program prints from now on is kept for the copies, which print it.
+/// From now on keeps what the program prints. Its copies print it.
 void Engine::keep_output() {
   for (const int standard : {STDOUT_FILENO, STDERR_FILENO}) {
     replaced_outputs_[standard - 1] = reserve_descriptor(fcntl(standard, F_DUPFD_CLOEXEC, 0));
@@ -121,7 +120,7 @@ void Engine::keep_output() {
   }
 }
 
-/// The process ends without having served: it prints by itself.
+/// The process ends and has served nobody. Now it prints what was kept.
 void Engine::end_serving() {
   if (snapshot_server_ == nullptr) return;
   snapshot_server_->forget_path();
@@ -145,15 +144,14 @@ void Engine::offer_snapshot() {
   become_copy(request);
 }
 
-/// No copy of this process could run on by itself, so neither does the process. `why`: in words that follow
-/// "the program".
+/// The process goes no further, since nobody needs it. `why`: in words that follow "the program".
 void Engine::refuse_snapshots(const std::string& why) {
   say_at_the_end("elision vm: no snapshot: the program " + why + "\n");
   snapshot_server_->serve([&](const HandOver&) { return "the program " + why; });
   fail_check("a copy where there are none", 0);
 }
 
-/// As Kernel::why_not_copied().
+/// Why no copy of this process could run on by itself, as Kernel::why_not_copied().
 std::string Engine::why_no_snapshot() {
   if (std::string why = kernel_->why_not_copied(); !why.empty()) return why;
   for (int i = 0; i < 3; ++i) {
@@ -163,20 +161,13 @@ std::string Engine::why_no_snapshot() {
         now.st_ino != standard_at_start_[i].inode)
       return "replaces its standard descriptors";
   }
-  const SharedRanges& shared = shared_memory_.ranges();
-  const std::vector<profile::Mapping> mappings = profile::mappings_of(kernel_->memory_map());
-  for (std::size_t i = 0; i < shared.count; ++i) {
-    const profile::Mapping* const mapping = profile::mapping_at(mappings, shared.ranges[i].begin);
-    if (mapping == nullptr || !mapping->name.ends_with(abi::kCountersExtension))
-      return "maps memory that processes share";
-  }
   if (const abi::DesignChange* const library = design_change();
       library != nullptr && library->waited_in_glibc != 0)
     return "waits for a condition variable before it has a second thread";
   return "";
 }
 
-/// The same, for what passes.
+/// The same, for what is over a little later.
 std::string Engine::why_no_snapshot_now() {
   const EngineThread& thread = *scheduler_.live().front();
   if (thread.cpu == nullptr) return "sleeps";
@@ -262,7 +253,7 @@ void Engine::become_copy(const CopyRequest& request) {
   change_design(request.run.program.environment);
 }
 
-/// The thread first calls the library.
+/// Lets the thread call the library before it goes on with the program.
 void Engine::change_design(const std::vector<std::string>& environment) {
   const abi::DesignChange* const library = design_change();
   if (library == nullptr) return;

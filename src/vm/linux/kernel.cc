@@ -203,11 +203,7 @@ void Kernel::poll_events() {
 
 std::string Kernel::waits_for(const Thread& thread) const { return name_of(thread.kernel->call_number); }
 
-std::string Kernel::why_not_copied() const {
-  if (!process_.ids.is_root() || process_.has_had_children) return "has several processes";
-  if (process_.threads.size() != 1) return "has several threads";
-  return why_descriptors_are_shared(process_);
-}
+std::string Kernel::why_not_copied() const { return why_descriptors_are_shared(process_); }
 
 void Kernel::become_copy(const Options& options) {
   process_.options = options;

@@ -26,6 +26,10 @@ struct Effects {
   /// (A call with an argument of unknown effect, which may reach any memory, ends them too without this bit:
   /// before_call() in guest_call.cc.)
   static constexpr unsigned kEndsTransactions = 16;
+  /// It only reads what is outside the process, or changes what a fork's child has for itself: memory,
+  /// signals, timers, limits, positions in files. A copy of the process (outside_effects.h) can do without
+  /// it.
+  static constexpr unsigned kInside = 32;
 };
 
 struct Call {

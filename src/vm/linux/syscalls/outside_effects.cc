@@ -2,14 +2,11 @@
 #include "vm/linux/syscalls/outside_effects.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <optional>
-#include <string_view>
 
 #include "abi/counters.h"
 #include "vm/host/guest_memory.h"
@@ -19,32 +16,6 @@
 
 namespace elision::vm {
 namespace {
-
-/// Calls that read what is outside, or change what a copy has for itself: memory, signals, timers, limits,
-/// the position of files. Of those with further conditions, outside_effect() knows them. write() is one:
-/// what the process can write to it has inherited, or opened for writing.
-// clang-format off
-constexpr unsigned kHarmless[] = {
-    SYS_read, SYS_write, SYS_close, SYS_stat, SYS_fstat, SYS_lstat, SYS_poll, SYS_lseek, SYS_mprotect,
-    SYS_munmap, SYS_brk, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_pread64, SYS_pwrite64,
-    SYS_readv, SYS_writev, SYS_access, SYS_select, SYS_sched_yield, SYS_mremap, SYS_msync, SYS_mincore,
-    SYS_madvise, SYS_pause, SYS_nanosleep, SYS_getitimer, SYS_alarm, SYS_setitimer, SYS_getpid, SYS_exit,
-    SYS_uname, SYS_fsync, SYS_fdatasync, SYS_ftruncate, SYS_getdents, SYS_getcwd, SYS_chdir, SYS_fchdir,
-    SYS_readlink, SYS_umask, SYS_gettimeofday, SYS_getrlimit, SYS_getrusage, SYS_sysinfo, SYS_times,
-    SYS_getuid, SYS_getgid, SYS_geteuid, SYS_getegid, SYS_getppid, SYS_getpgrp, SYS_getgroups,
-    SYS_getresuid, SYS_getresgid, SYS_getpgid, SYS_getsid, SYS_rt_sigpending, SYS_rt_sigtimedwait,
-    SYS_rt_sigsuspend, SYS_sigaltstack, SYS_statfs, SYS_fstatfs, SYS_getpriority, SYS_sched_getparam,
-    SYS_sched_getscheduler, SYS_sched_get_priority_max, SYS_sched_get_priority_min, SYS_mlock, SYS_munlock,
-    SYS_mlockall, SYS_munlockall, SYS_prctl, SYS_arch_prctl, SYS_setrlimit, SYS_gettid, SYS_readahead,
-    SYS_time, SYS_futex, SYS_sched_setaffinity, SYS_sched_getaffinity, SYS_getdents64, SYS_set_tid_address,
-    SYS_restart_syscall, SYS_fadvise64, SYS_timer_create, SYS_timer_settime, SYS_timer_gettime,
-    SYS_timer_getoverrun, SYS_timer_delete, SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep,
-    SYS_exit_group, SYS_mbind, SYS_set_mempolicy, SYS_get_mempolicy, SYS_newfstatat, SYS_readlinkat,
-    SYS_faccessat, SYS_pselect6, SYS_ppoll, SYS_set_robust_list, SYS_get_robust_list, SYS_fallocate,
-    SYS_preadv, SYS_pwritev, SYS_prlimit64, SYS_getcpu, SYS_getrandom, SYS_membarrier, SYS_mlock2,
-    SYS_preadv2, SYS_pwritev2, SYS_pkey_mprotect, SYS_pkey_alloc, SYS_pkey_free, SYS_statx, SYS_rseq,
-    SYS_faccessat2};
-// clang-format on
 
 /// For the C library's isatty().
 constexpr std::uint64_t kTerminalAttributes = 0x5401;  // TCGETS
@@ -87,9 +58,15 @@ std::string using_inherited(const Call& call) {
   }
 }
 
-std::string name_of(std::uint64_t number) {
-  const SystemCall* const row = find_system_call(number);
-  return row != nullptr ? row->name : "an unknown system call";
+/// `flags`: of clone.
+std::string starting(std::uint64_t flags) {
+  return (flags & CLONE_THREAD) != 0 ? "starts a thread" : "starts a process";
+}
+
+/// The mapping is shared with other processes.
+bool is_shared(const Call& call) {
+  if ((call[3] & MAP_SHARED) == 0) return false;
+  return (call[3] & MAP_ANONYMOUS) != 0 || call.process.inherited_descriptors.contains(call.integer(4));
 }
 
 template <class Use>
@@ -122,18 +99,25 @@ std::string outside_effect(const Call& call) {
     case SYS_openat:
       return opening(call[1], call.integer(2));
     case SYS_mmap:
-      if ((call[3] & MAP_SHARED) == 0 || (call[3] & MAP_ANONYMOUS) == 0) return "";
-      return "maps memory that processes share";
+      return is_shared(call) ? "maps memory that processes share" : "";
     case SYS_fcntl:
       return only_asks(call[1]) ? "" : "calls fcntl";
     case SYS_ioctl:
       return call[1] == kTerminalAttributes ? "" : "calls ioctl";
+    case SYS_fork:
+    case SYS_vfork:
+      return starting(0);
+    case SYS_clone:
+      return starting(call[0]);
+    case SYS_clone3:
+      return starting(load_guest<std::uint64_t>(call[0]).value_or(0));
     default:
       break;
   }
   if (std::string why = using_inherited(call); !why.empty()) return why;
-  if (std::find(std::begin(kHarmless), std::end(kHarmless), call.number) != std::end(kHarmless)) return "";
-  return "calls " + name_of(call.number);
+  if (call.states(Effects::kInside)) return "";
+  const SystemCall* const row = find_system_call(call.number);
+  return std::string("calls ") + (row != nullptr ? row->name : "an unknown system call");
 }
 
 std::string why_descriptors_are_shared(const Process& process) {
