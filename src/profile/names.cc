@@ -135,6 +135,21 @@ std::optional<unsigned> closeness_of(const std::string& versioned, const std::st
   return std::nullopt;
 }
 
+/// Calls `use` with the name, the symbol and its address, of each symbol that the program or library at
+/// `address` defines.
+template <class Use>
+void for_each_symbol(Dwfl* dwfl, std::uint64_t address, const Use& use) {
+  Dwfl_Module* const module = dwfl != nullptr ? dwfl_addrmodule(dwfl, address) : nullptr;
+  const int count = module != nullptr ? dwfl_module_getsymtab(module) : 0;
+  for (int i = 0; i < count; ++i) {
+    GElf_Sym symbol;
+    GElf_Addr at = 0;
+    GElf_Word section = SHN_UNDEF;
+    const char* const text = dwfl_module_getsym_info(module, i, &symbol, &at, &section, nullptr, nullptr);
+    if (text != nullptr && section != SHN_UNDEF) use(text, symbol, at);
+  }
+}
+
 }  // namespace
 
 std::vector<Mapping> mappings_of(const std::string& memory_map) {
@@ -241,17 +256,11 @@ std::optional<std::uint64_t> Names::bias(std::uint64_t address) const {
 }
 
 std::vector<Place> Names::functions(std::uint64_t address, const std::string& name) const {
-  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
-  const int count = module != nullptr ? dwfl_module_getsymtab(module) : 0;
   std::map<std::uint64_t, std::string> by_closeness[kCloseness];
-  for (int i = 0; i < count; ++i) {
-    GElf_Sym symbol;
-    GElf_Addr at = 0;
-    GElf_Word section = SHN_UNDEF;
-    const char* const text = dwfl_module_getsym_info(module, i, &symbol, &at, &section, nullptr, nullptr);
-    if (text == nullptr || section == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
+  for_each_symbol(dwfl_, address, [&](const char* text, const GElf_Sym& symbol, std::uint64_t at) {
+    if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC) return;
     if (const auto closeness = closeness_of(text, name)) by_closeness[*closeness][at] = readable(text);
-  }
+  });
   std::vector<Place> found;
   for (const auto& functions : by_closeness) {
     for (const auto& [at, demangled] : functions) found.push_back({at, demangled});
@@ -261,16 +270,11 @@ std::vector<Place> Names::functions(std::uint64_t address, const std::string& na
 }
 
 std::optional<std::uint64_t> Names::address_of(std::uint64_t address, const std::string& symbol) const {
-  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
-  const int count = module != nullptr ? dwfl_module_getsymtab(module) : 0;
-  for (int i = 0; i < count; ++i) {
-    GElf_Sym found;
-    GElf_Addr at = 0;
-    GElf_Word section = SHN_UNDEF;
-    const char* const text = dwfl_module_getsym_info(module, i, &found, &at, &section, nullptr, nullptr);
-    if (text != nullptr && section != SHN_UNDEF && symbol == text) return at;
-  }
-  return std::nullopt;
+  std::optional<std::uint64_t> found;
+  for_each_symbol(dwfl_, address, [&](const char* text, const GElf_Sym&, std::uint64_t at) {
+    if (symbol == text) found = at;
+  });
+  return found;
 }
 
 Place Names::code(std::uint64_t address) const { return code_before(address, 0); }
