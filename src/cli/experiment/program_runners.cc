@@ -187,14 +187,13 @@ class VirtualRunner final : public ProgramRunner {
     request.words.insert(after_verb, {"--stats-directory", directory.string()});
     if (cells.front().explains) request.words.insert(request.words.begin() + 2, "--lock-times");
     if (auto snapshot = snapshots_.of(cells.front())) {
-      request.words.insert(request.words.begin() + 2,
-                           {"--from-snapshot", Snapshots::socket(*snapshot).string()});
-      request.needs = std::move(snapshot);
+      request.words.insert(request.words.begin() + 2, {"--from-snapshot", snapshot->socket.string()});
+      request.needs = std::move(snapshot->process);
     }
     return request;
   }
 
-  /// The program's beginning was executed in the run itself.
+  /// Says, once, that the run executed the program's beginning itself.
   void look_for_snapshot(const std::filesystem::path& directory) {
     const std::string why = why_no_copy(directory);
     if (!why.empty() && snapshots_.give_up())

@@ -32,10 +32,10 @@ namespace {
 /// Less is executed within a second.
 constexpr std::uint64_t kWorthInstructions = 1'000'000'000;
 
-/// Of those that the comparison still needs, and those of a variation that has just ended.
+/// Each has the memory of the program. The one that was used least recently ends first.
 constexpr std::size_t kMostProcesses = 6;
 
-/// Locks of ours are alike while they are free, so any of our designs will do.
+/// Any of our designs will do: their free locks look alike.
 constexpr const char* kDesignOfOurs = "tatas";
 
 }  // namespace
@@ -71,7 +71,7 @@ class Snapshots::Process {
     process_ = std::thread([this, request] {
       try {
         (void)run_child(request, end_);
-      } catch (const UsageError&) {  // the cells then run from the start, and meet it, too
+      } catch (const UsageError&) {  // the runs then begin at the program's start, and report it
       }
       has_ended_ = true;
     });
@@ -87,8 +87,8 @@ class Snapshots::Process {
 
   const std::filesystem::path& socket() const { return socket_; }
 
-  /// Returns when the process serves copies, or refuses to, or has ended, or at `stop`: a connection without
-  /// a request is closed by the first two, and broken by the third.
+  /// Waits until the process serves copies, refuses to, or has ended, or until `stop` is raised. Until then
+  /// nobody answers a connection. A server closes one that has no request.
   void await(const StopFlag& stop) const {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -114,16 +114,15 @@ Snapshots::Snapshots(const Plan& plan, const StopFlag& stop) : plan_(plan), stop
 
 Snapshots::~Snapshots() = default;
 
-const std::filesystem::path& Snapshots::socket(const Process& process) { return process.socket(); }
-
 Snapshots::Key Snapshots::key_of(const Cell& cell) {
   return {cell.threads, cell.variation, leaves_rwlocks(cell.design)};
 }
 
-std::shared_ptr<const Snapshots::Process> Snapshots::of(const Cell& cell) {
-  auto process = process_of(cell);
-  if (process != nullptr) process->await(stop_);
-  return process;
+std::optional<Snapshots::Snapshot> Snapshots::of(const Cell& cell) {
+  const auto process = process_of(cell);
+  if (process == nullptr) return std::nullopt;
+  process->await(stop_);
+  return Snapshot{process->socket(), process};
 }
 
 std::shared_ptr<const Snapshots::Process> Snapshots::process_of(const Cell& cell) {

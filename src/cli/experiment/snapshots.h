@@ -19,30 +19,33 @@
 
 namespace elision::cli::experiment {
 
-/// The instructions in front of the snapshot, if a run with so many threads has one that is worth its
-/// process: it lies in front of all that is simulated, and a design may execute an eighth less than the look
-/// did.
+/// How many instructions lie in front of the snapshot of runs with so many threads. Returns nothing if that
+/// is not worth a process. The snapshot lies in front of all that is simulated, also if a design executes an
+/// eighth less than the look at the program did.
 std::optional<std::uint64_t> snapshot_at(const Plan& plan, std::optional<unsigned> threads);
 
 class Snapshots {
  public:
-  /// A snapshot's process, which ends with the last user of it.
-  class Process;
-
   Snapshots(const Plan& plan, const StopFlag& stop);
   ~Snapshots();
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
 
-  /// The snapshot from which the cell may run, to be kept until it has. Null: it runs from the program's
-  /// start. Waits until the snapshot is there, or will never be.
-  std::shared_ptr<const Process> of(const Cell& cell);
-  static const std::filesystem::path& socket(const Process& process);
+  /// A snapshot that runs may use: its socket, and its process, which ends when nobody keeps it any more.
+  struct Snapshot {
+    std::filesystem::path socket;
+    std::shared_ptr<const void> process;
+  };
 
-  /// A run could not be a copy, so no other is to be one. Returns true the first time.
+  /// The snapshot for a run of the cell, once it is there. Returns nothing if the run has to begin at the
+  /// program's start.
+  std::optional<Snapshot> of(const Cell& cell);
+
+  /// To be called after a run that could not be a copy: no other is to be one. Returns true the first time.
   bool give_up();
 
  private:
+  class Process;
   using Key =
       std::tuple<std::optional<unsigned>, std::uint32_t, bool>;  // threads, variation, of glibc's locks
   static Key key_of(const Cell& cell);
