@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the virtual machine gives a running process another lock design: a process that is a copy of a snapshot
-// (vm/engine/snapshot.h) goes on with the design of its own run.
+// How the virtual machine changes the lock design of a running process: a copy of a snapshot
+// (vm/engine/snapshot_server.h) goes on with the design of its own run.
 //
-// The preload library exports one object, elision_design_change. The virtual machine writes settings into it
-// and lets the only thread call `function`, like a signal handler. The caller has made sure that the thread
-// holds and awaits no lock that the library replaces, and that its own design (`may_become`) leaves free
-// locks as the next one expects them.
+// The preload library exports one object, elision_design_change. The virtual machine writes settings into it,
+// and lets the process's only thread call `function` like a signal handler. Before that it checks that the
+// thread neither holds nor awaits a lock, and that the next design can use free locks of this one
+// (may_become).
 //
 // Freestanding.
 #pragma once
@@ -25,9 +25,9 @@ struct DesignChange {
   std::uint32_t version = kVersion;
   /// The library has set itself up, in its constructor or at the first lock.
   std::uint32_t is_set_up = 0;
-  /// A condition variable has been waited for in glibc, which leaves counts in it that only glibc reads.
+  /// A thread has waited in glibc for a condition variable, which then holds counts that only glibc reads.
   std::uint32_t waited_in_glibc = 0;
-  /// Of the thread that was known first: null before its first lock.
+  /// Of the first thread that took a lock; null before that.
   const ThreadActivity* activity = nullptr;
   /// Enters as a signal handler and ends by rt_sigreturn.
   void (*function)() = nullptr;
@@ -35,8 +35,8 @@ struct DesignChange {
   char settings[kSettingsBytes] = {};
 };
 
-/// Whether a process under `from` can go on under `to`: glibc's locks and ours are alike only as long as they
-/// are new. glibc reads the setting for its own elision at the program's start alone.
+/// Whether a process under `from` can go on under `to`. glibc's locks look like ours only until they are
+/// used. glibc reads the setting for its own elision only at the program's start.
 constexpr bool may_become(const LockDesign& from, const LockDesign& to) {
   const auto is_glibcs = [](const LockDesign& design) { return design.base == LockBase::kPthread; };
   if (from.elision == LockElision::kByGlibc || to.elision == LockElision::kByGlibc) return false;

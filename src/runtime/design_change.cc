@@ -36,8 +36,8 @@ extern "C" [[gnu::visibility("hidden"), gnu::used]] void elision_change_design()
   start_anew(parse_configuration(setting));
 }
 
-// The kernel has entered this as a signal handler, which returns into a restorer. There is none: the stack
-// pointer becomes what it is behind that return.
+// The virtual machine enters this like a signal handler. A handler returns to the restorer, which calls
+// rt_sigreturn. This function calls it itself, with the stack pointer as the restorer has it.
 __asm__(
     ".pushsection .text\n"
     ".type elision_enter_change, @function\n"

@@ -26,8 +26,8 @@ void leave_note(const Options& options, const char* file, const std::string& why
 int run_virtual_machine(const Options& options, const std::string& program,
                         const std::vector<std::string>& argv, char** environment);
 
-/// The same as a copy of the snapshot that another process serves at `path` (Options::serves). Returns the
-/// wait status with which the copy ended. Nothing: there is no copy, for the reason `why`.
+/// Does the same in a copy of the snapshot that another process serves at `path` (Options::serves). Returns
+/// the copy's wait status. Returns nothing if there is no copy; `why` then says the reason.
 std::optional<int> run_from_snapshot(const std::string& path, const Options& options,
                                      const std::string& program, const std::vector<std::string>& argv,
                                      char** environment, std::string& why);

@@ -96,7 +96,7 @@ void send_answer(int client, const Answer& answer) {
   (void)send(client, &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);  // it may have gone
 }
 
-/// Nothing: the snapshot's process has ended.
+/// Returns nothing if the snapshot's process has ended.
 std::optional<Answer> receive_answer(int connection) {
   Answer answer{};
   ssize_t got = 0;
@@ -131,7 +131,7 @@ SnapshotServer::~SnapshotServer() {
   for (const auto& [process, client] : clients_) close_reserved_descriptor(client);
 }
 
-/// Nothing: there is none yet.
+/// Waits for something to happen. Returns a request if that is one.
 std::optional<CopyRequest> SnapshotServer::next_request() {
   if (signals_ < 0) {
     mask_ = get_host_mask();
@@ -154,7 +154,7 @@ std::optional<CopyRequest> SnapshotServer::next_request() {
   if ((waits[0].revents & POLLIN) == 0) return std::nullopt;
   client_ = reserve_descriptor(accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
   if (client_ < 0) return std::nullopt;
-  constexpr timeval kPatience{10, 0};  // it sends at once
+  constexpr timeval kPatience{10, 0};  // a client sends its request at once
   setsockopt(client_, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
   CopyRequest request;
   int descriptors[kDescriptors];
@@ -198,7 +198,7 @@ bool SnapshotServer::fork_copy(CopyRequest& request) {
   const pid_t process = fork();
   if (process < 0) return refuse(request, std::strerror(errno));
   if (process > 0) {
-    setpgid(process, process);  // both do it: whoever comes first
+    setpgid(process, process);  // the copy does it, too: either of the two may run first
     for (const int descriptor : request.standard) close(descriptor);
     clients_[process] = client_;
     send_answer(client_, {Answer::Kind::kBegun, 0, ""});

@@ -62,9 +62,9 @@ class SnapshotServer {
   SignalSet mask_{};              // of the process, before it served
 };
 
-/// Asks the snapshot at `path` for `run`, with the standard descriptors of this process. Returns the wait
-/// status of the copy, when it has ended; that of SIGKILL if its snapshot has ended, and it with that.
-/// Nothing: there is none, for the reason `why`.
+/// Asks the snapshot at `path` to do `run` in a copy, with the standard descriptors of this process. Waits
+/// for the copy's end and returns its wait status; that of SIGKILL if the snapshot ended meanwhile. Returns
+/// nothing if the snapshot makes no copy; `why` then says the reason.
 std::optional<int> run_copy(const std::string& path, const HandOver& run, std::string& why);
 
 }  // namespace elision::vm
