@@ -200,13 +200,12 @@ OldPlan read_plan(const std::string& file) {
   const auto text = read_whole_file(file, kMostBytes);
   if (!text) throw refused(file, text.error());
   try {
-    const json content = json::parse(*text);
+    const json content = parse_json(*text);
+    require(!content.is_discarded(), kNoPlan);
     const json& plan = content.contains("plan") ? content.at("plan") : content;
     require(!plan.is_null(), "its command line is not UTF-8, so it has no plan");
     require(plan.is_object() && plan.contains("words"), kNoPlan);
     return plan_of(plan);
-  } catch (const json::parse_error&) {
-    throw refused(file, kNoPlan);
   } catch (const json::out_of_range& error) {
     throw refused(file, fmt::format("its plan is incomplete ({})", error.what()));
   } catch (const json::exception& error) {

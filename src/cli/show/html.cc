@@ -3,13 +3,15 @@
 
 #include <stdexcept>
 
+#include "cli/host/json_text.h"
+
 namespace elision::cli {
 namespace {
 
 // HTML ends a script element at "</script", and "<!--" changes how it looks for that. JSON has "<" only in
 // strings, where \u003c means the same.
 std::string json_for_script(const nlohmann::json& value) {
-  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = json_line(value);
   std::string escaped;
   escaped.reserve(text.size());
   for (const char c : text) {

@@ -2,6 +2,7 @@
 #include "cli/show/statistics_json.h"
 
 #include "cli/experiment/process_statistics.h"
+#include "cli/host/json_text.h"
 #include "cli/judge/variation_summary.h"
 
 namespace elision::cli::experiment {
@@ -14,7 +15,7 @@ constexpr int kVersion = 1;
 json drawn_json(const std::vector<machine::DrawnValue>& drawn) {
   json values = json::object();
   for (const machine::DrawnValue& value : drawn) {
-    const json parsed = json::parse(value.value, nullptr, false);
+    const json parsed = parse_json(value.value);
     values[value.field] = parsed.is_number() || parsed.is_boolean() ? parsed : json(value.value);
   }
   return values;
