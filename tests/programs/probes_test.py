@@ -217,6 +217,12 @@ def test_the_clock_of_a_core_is_found(values_of, megahertz):
     assert values["cycles_per_tick"][0] == pytest.approx(megahertz / 2200, rel=0.02)
 
 
+def test_a_slow_timer_is_found_by_its_first_ticks(values_of):
+    """Page faults of the probe are as long as an interruption, and must not count as one."""
+    values = values_of("kernel_costs", "200", "20", machine="xeon-gold-5520plus,system.timer_hz=117")
+    assert values["interruptions_a_second"][0] == pytest.approx(117, rel=0.05)
+
+
 def test_without_a_streamer_the_next_line_is_prefetched(values_of):
     assert values_of("streams", "2", machine="xeon-gold-5520plus,prefetch.stream_lines=0")["lines_ahead"][0] == 1
 

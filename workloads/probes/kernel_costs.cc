@@ -125,7 +125,11 @@ double median(std::vector<std::uint64_t>& numbers) {
 void run_interruptions(std::uint64_t milliseconds) {
   using Clock = std::chrono::steady_clock;
   constexpr std::uint64_t kWork = 50;
-  std::vector<std::uint64_t> lengths, distances, usual(1001);
+  constexpr std::size_t kMost = 100'000;
+  // Touched before, since a page fault is as long as an interruption.
+  std::vector<std::uint64_t> lengths(kMost), distances(kMost), usual(1001);
+  lengths.clear();
+  distances.clear();
   for (auto& each : usual) {
     const std::uint64_t before = probe::ticks();
     probe::work(kWork);
@@ -137,7 +141,7 @@ void run_interruptions(std::uint64_t milliseconds) {
   std::uint64_t last = first, before = 0;
   do {
     last = probe::ticks();  // the system's clock may take as long as an interruption
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 1000 && lengths.size() < kMost; ++i) {
       probe::work(kWork);
       const std::uint64_t now = probe::ticks();
       if (static_cast<double>(now - last) - undisturbed > kInterruptionTicks) {
