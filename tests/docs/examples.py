@@ -25,6 +25,10 @@ CAUSES = re.compile(rf"\b{CAUSE} #(?:, {CAUSE} #)*$")
 PROGRESS = re.compile(r"elision (?:compare|vm): .*runs, ")
 # Which of several pairs of places conflicts most, when they are close: the addresses of a guest's stack decide, and they depend on paths.
 PAIR = re.compile(r"(^\s*# # under .*?\): |conflict on the same data, most often at #: ).* (?:and|against) .*\)(, # times$|\.$)")
+# What the letters of the bars stand for, of those that a bar has.
+LETTERS = (r"\. outside", "= holding the lock", r"\+ in transactions that committed", "x in transactions that aborted", "f in fallback", "s speculating",
+           "w waiting for locks", "o in the lock's code", "b blocked")
+LEGEND = re.compile(f"(?: ?(?:{'|'.join(LETTERS)}))+$")
 COMMAND = re.compile(r"\s*(?:\$ +)?(?:build/bin/)?elision +\w")
 ADVICE = re.compile(r"^# (?:(?:Run|(?:Unless your machine is like this one, c|C)ompare .* Then run) it with [\w-]+:|(?:This CPU has no|ELISION_HIDE_RTM=# hides this CPU's) transactions, .* The command:)$")
 SYNOPSIS = re.compile(r"\[OPTION\.\.\.\]|\bPROGRAM\b|\byourprogram\b|\[--format |\[--variation I\]")
@@ -97,6 +101,7 @@ def shape(line):
     words = PAIR.sub(r"\1two places\2", words)
     words = re.sub(r"# to # runs", "# runs", words)  # as many as the results needed
     words = re.sub(r"\s+", " ", words).strip()
+    words = LEGEND.sub("letters of the bars", words)
     words = ADVICE.sub("# advice for this CPU:", words)
     return CAUSES.sub("#", words)
 

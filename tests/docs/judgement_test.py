@@ -42,6 +42,12 @@ def test_a_share_may_be_below_one_percent():
     assert judged(shown, printed="  lock     100    <1 %  here\n") is None
 
 
+def test_a_bar_may_have_other_letters():
+    shown = page("elision compare", "  . outside  = holding the lock  o in the lock's code  b blocked\n")
+    assert judged(shown, printed="  . outside  = holding the lock  f in fallback  w waiting for locks  b blocked\n") is None
+    assert "the page shows" in judged(shown, printed="  . outside  = in the lock  o in the lock's code  b blocked\n")
+
+
 ADVICE = "  2. Run it with htm-10:\n     elision run --lock htm-10 -- bank\n"
 
 
