@@ -109,7 +109,7 @@ TEST_F(OrderingTest, CountsEventsThatComeTooLate) {
 
 /// One operation on the heap. `cpu` is taken modulo the number of CPUs to choose from.
 struct Operation {
-  enum Kind { kAdd, kMove, kRemove, kStart } kind;
+  enum Kind { kAdd, kMove, kRemove, kStart, kRebuild } kind;
   std::uint64_t cpu, cycles;
 };
 
@@ -117,13 +117,14 @@ Operation draw_add(Random& random) { return {Operation::kAdd, random.below(1000)
 
 /// As many CPUs enter the heap as leave it, so a deep heap stays deep.
 Operation draw(Random& random) {
-  constexpr Operation::Kind kKinds[] = {Operation::kAdd,  Operation::kAdd,    Operation::kMove,
-                                        Operation::kMove, Operation::kRemove, Operation::kStart};
-  return {kKinds[random.below(6)], random.below(1000), random.below(2000)};
+  constexpr Operation::Kind kKinds[] = {Operation::kAdd,    Operation::kAdd,    Operation::kMove,
+                                        Operation::kMove,   Operation::kRemove, Operation::kStart,
+                                        Operation::kRebuild};
+  return {kKinds[random.below(7)], random.below(1000), random.below(2000)};
 }
 
 void showValue(const Operation& operation, std::ostream& out) {
-  constexpr const char* kNames[] = {"add", "move", "remove", "start"};
+  constexpr const char* kNames[] = {"add", "move", "remove", "start", "rebuild"};
   out << kNames[operation.kind] << ' ' << operation.cpu << " at " << operation.cycles;
 }
 
@@ -149,6 +150,9 @@ class HeapAndModel {
       case Operation::kMove:
         cpu.rewind_to(Cycles(operation.cycles));
         return heap_.moved(cpu);
+      case Operation::kRebuild:
+        for (Cpu* each : inside_) each->rewind_to(Cycles(operation.cycles * (each->id.value + 1) % 2000));
+        return heap_.rebuild();
       case Operation::kRemove:
         heap_.remove(cpu);
         return leave(cpu);
