@@ -117,6 +117,17 @@ class Directory {
     }
     return kNoSlot;
   }
+  // Whether the host has a line's set and its entry in its caches decides how long use() takes, since it
+  // reads the one and then the other.
+  /// Tells the host that use() will read the set of `line`.
+  void expect(LineAddr line) const { table_.expect(set_of(line)); }
+  /// The same of its entry, by the first tag that matches. Reads the set.
+  void expect_entry(LineAddr line) const {
+    const std::uint32_t set = set_of(line);
+    const std::uint32_t way = table_.find(set, tag_of(line), [](std::uint32_t) { return true; });
+    if (way != Sets::kNoWay) __builtin_prefetch(&entries_[way * sets_ + set]);
+  }
+
   /// find() for an access: the line counts as used.
   [[gnu::always_inline]] std::uint32_t use(LineAddr line) {
     for (std::uint32_t set = set_of(line); set < sets_; set += sets_per_socket_) {
