@@ -37,7 +37,7 @@ struct ThreadState {
   // (runtime/mutex.h).
   const void* short_lock = nullptr;
   const void* short_site = nullptr;
-  std::uint32_t busy_waits = 0;  // runtime/condition.h
+  std::uint32_t busy_waits = 0;          // runtime/condition.h
   bool has_noted_wait_in_glibc = false;  // runtime/design_change.h
   locks::TransactionContext transaction;
   abi::ThreadActivity unshared;
