@@ -28,7 +28,7 @@ PAIR = re.compile(r"(^\s*# # under .*?\): |conflict on the same data, most often
 # What the letters of the bars stand for, of those that a bar has.
 LETTERS = (r"\. outside", "= holding the lock", r"\+ in transactions that committed", "x in transactions that aborted", "f in fallback", "s speculating",
            "w waiting for locks", "o in the lock's code", "b blocked")
-LEGEND = re.compile(f"(?: ?(?:{'|'.join(LETTERS)}))+$")
+LEGEND = re.compile(f"^(?: ?(?:{'|'.join(LETTERS)}))+$")
 COMMAND = re.compile(r"\s*(?:\$ +)?(?:build/bin/)?elision +\w")
 ADVICE = re.compile(r"^# (?:(?:Run|(?:Unless your machine is like this one, c|C)ompare .* Then run) it with [\w-]+:|(?:This CPU has no|ELISION_HIDE_RTM=# hides this CPU's) transactions, .* The command:)$")
 SYNOPSIS = re.compile(r"\[OPTION\.\.\.\]|\bPROGRAM\b|\byourprogram\b|\[--format |\[--variation I\]")

@@ -46,6 +46,7 @@ def test_a_bar_may_have_other_letters():
     shown = page("elision compare", "  . outside  = holding the lock  o in the lock's code  b blocked\n")
     assert judged(shown, printed="  . outside  = holding the lock  f in fallback  w waiting for locks  b blocked\n") is None
     assert "the page shows" in judged(shown, printed="  . outside  = in the lock  o in the lock's code  b blocked\n")
+    assert "the page shows" in judged(page("elision compare", "  half b blocked\n"), printed="  half f in fallback\n")
 
 
 ADVICE = "  2. Run it with htm-10:\n     elision run --lock htm-10 -- bank\n"
