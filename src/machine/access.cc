@@ -23,7 +23,7 @@ Reply Access::access(const Request& request) {
     const bool named = !(cpu.filter->restrictions(request.line) & Filter::kNotOpen);
     found.l1_slot = named ? cpu.filter->at(request.line).l1_slot() : cpu.core->l1.find(request.line);
     if (hits_l1_locally(request, cpu, found.l1_slot)) return hit_l1_locally(request, cpu, found.l1_slot);
-    if (found.l1_slot == kNoSlot) directory.expect(request.line);
+    if (found.l1_slot == kNoSlot) directory.prefetch_set(request.line);
     if (request.most != Reach::kL1 && stays_in_core(request, cpu, found)) {
       Request local = request;
       local.first_until = kNever;
@@ -126,7 +126,8 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
     return hit_l1(request, cpu, found.l1_slot, found.stream_is_here);
 
   if (!in_l1) {
-    if (found.l2_slot == kNoSlot) directory.expect_entry(request.line);
+    if (found.l2_slot == Lookup::kNotLookedUp) found.l2_slot = core.l2.find(request.line);
+    if (found.l2_slot == kNoSlot) directory.prefetch_entry(request.line);
     if (untouched_pages.contains(request.line)) [[unlikely]] {
       if (cpu.transaction.active) return aborted_by(request, cpu, HardwareAbort::kFault);
       const std::uint64_t until = fault_in(request, cpu);

@@ -51,8 +51,8 @@ class CacheSets {
     return kNoWay;
   }
 
-  /// Tells the host that find() will read this set.
-  void expect(std::uint32_t set) const { __builtin_prefetch(&sets_[set]); }
+  /// Prefetches what find() reads of the set.
+  void prefetch(std::uint32_t set) const { __builtin_prefetch(&sets_[set]); }
 
   /// A line with `tag` comes into `way`, used.
   void fill(std::uint32_t set, std::uint32_t way, std::uint64_t tag) {

@@ -117,12 +117,12 @@ class Directory {
     }
     return kNoSlot;
   }
-  // Whether the host has a line's set and its entry in its caches decides how long use() takes, since it
-  // reads the one and then the other.
-  /// Tells the host that use() will read the set of `line`.
-  void expect(LineAddr line) const { table_.expect(set_of(line)); }
-  /// The same of its entry, by the first tag that matches. Reads the set.
-  void expect_entry(LineAddr line) const {
+  // use() reads a set and then an entry, and mostly waits for both of them.
+  /// Prefetches the set of `line` into the host's caches.
+  void prefetch_set(LineAddr line) const { table_.prefetch(set_of(line)); }
+  /// Prefetches the entry of `line`: that of the first way whose 8-bit tag matches, which may be another
+  /// line's. Reads the set.
+  void prefetch_entry(LineAddr line) const {
     const std::uint32_t set = set_of(line);
     const std::uint32_t way = table_.find(set, tag_of(line), [](std::uint32_t) { return true; });
     if (way != Sets::kNoWay) __builtin_prefetch(&entries_[way * sets_ + set]);
