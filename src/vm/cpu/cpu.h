@@ -87,7 +87,7 @@ struct alignas(64) Cpu {
   Thread* thread = nullptr;        // null: idle
   bool access_made = false;        // the engine has made the accesses of the next instruction
   Detail detail = Detail::kTimed;  // of the code that it runs
-  bool in_heap = false;            // in the heap of Ordering
+  bool in_heap = false;            // in the heap of Ordering, which must hear of changes of the clock
   bool waits_for_line = false;     // in the heap, and `awaited` is busy
   std::uint64_t asked_ticks = 0;  // when the waiting access first requested its busy line; 0: no access waits
   machine::AccessKind awaited_kind{};

@@ -39,6 +39,7 @@ void Ordering::add(Cpu& cpu) {
 Cpu* Ordering::start_first() {
   if (size_ == 0) return nullptr;
   Cpu* const cpu = heap_[0].cpu;
+  if (heap_[0].turn.ticks != cpu->clock_ticks()) __builtin_trap();  // it changed without moved()
   heap_[0] = heap_[--size_];
   if (size_ > 0) sift_down(0);
   start(*cpu);

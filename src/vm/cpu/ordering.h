@@ -8,7 +8,10 @@
 // decoupling).
 //
 // The heap holds all CPUs that have a thread, but the running one. It keeps their clocks beside them, so that
-// a look at the heap touches no CPU: 72 of them do not fit into the host's caches. Ties: CPUs that wait for a
+// a look at the heap touches no Cpu: 72 of these do not fit into the host's caches. So whatever changes
+// `asked_ticks` or the clock of a CPU in the heap calls moved() or rebuild() before any other function here.
+//
+// Ties: CPUs that wait for a
 // line come first, in the order in which they asked for it, because all of them ask again when it arrives,
 // and by number the last one would never get it. Other ties go to the lower CPU number.
 //
@@ -77,7 +80,7 @@ class Ordering {
   std::uint64_t out_of_order() const { return out_of_order_; }
 
  private:
-  /// What decides when a CPU runs.
+  /// What decides when a CPU runs. `asked`: since when it waits for a line, else its clock.
   struct Turn {
     std::uint64_t ticks = 0, asked = 0;
     std::uint32_t id = 0;

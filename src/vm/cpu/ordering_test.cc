@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <ostream>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -111,21 +112,28 @@ TEST_F(OrderingTest, CountsEventsThatComeTooLate) {
 struct Operation {
   enum Kind { kAdd, kMove, kRemove, kStart, kRebuild } kind;
   std::uint64_t cpu, cycles;
+  std::uint64_t asked;  // ticks; 0: the CPU waits for no line
 };
 
-Operation draw_add(Random& random) { return {Operation::kAdd, random.below(1000), random.below(2000)}; }
+// Few different clocks, so that there are ties.
+Operation drawn(Operation::Kind kind, Random& random) {
+  return {kind, random.below(1000), random.below(100), random.below(3)};
+}
+
+Operation draw_add(Random& random) { return drawn(Operation::kAdd, random); }
 
 /// As many CPUs enter the heap as leave it, so a deep heap stays deep.
 Operation draw(Random& random) {
   constexpr Operation::Kind kKinds[] = {Operation::kAdd,    Operation::kAdd,    Operation::kMove,
                                         Operation::kMove,   Operation::kRemove, Operation::kStart,
                                         Operation::kRebuild};
-  return {kKinds[random.below(7)], random.below(1000), random.below(2000)};
+  return drawn(kKinds[random.below(7)], random);
 }
 
 void showValue(const Operation& operation, std::ostream& out) {
   constexpr const char* kNames[] = {"add", "move", "remove", "start", "rebuild"};
-  out << kNames[operation.kind] << ' ' << operation.cpu << " at " << operation.cycles;
+  out << kNames[operation.kind] << ' ' << operation.cpu << " at " << operation.cycles << ", asked at "
+      << operation.asked;
 }
 
 /// The heap and its model, a vector that is searched for its smallest element.
@@ -149,9 +157,13 @@ class HeapAndModel {
     switch (operation.kind) {
       case Operation::kMove:
         cpu.rewind_to(Cycles(operation.cycles));
+        cpu.asked_ticks = operation.asked;
         return heap_.moved(cpu);
       case Operation::kRebuild:
-        for (Cpu* each : inside_) each->rewind_to(Cycles(operation.cycles * (each->id.value + 1) % 2000));
+        for (Cpu* each : inside_) {
+          each->rewind_to(Cycles(operation.cycles * (each->id.value + 1) % 100));
+          each->asked_ticks = (operation.asked + each->id.value) % 3;
+        }
         return heap_.rebuild();
       case Operation::kRemove:
         heap_.remove(cpu);
@@ -162,7 +174,11 @@ class HeapAndModel {
   }
   void start() {
     Cpu* expected = *std::min_element(inside_.begin(), inside_.end(), [](const Cpu* a, const Cpu* b) {
-      return std::pair(a->clock_ticks(), a->id) < std::pair(b->clock_ticks(), b->id);
+      const auto turn = [](const Cpu& cpu) {
+        const std::uint64_t ticks = cpu.clock_ticks();
+        return std::tuple(ticks, cpu.asked_ticks != 0 ? cpu.asked_ticks : ticks, cpu.id);
+      };
+      return turn(*a) < turn(*b);
     });
     RC_ASSERT(heap_.start_first() == expected);
     leave(*expected);
@@ -177,6 +193,7 @@ class HeapAndModel {
     if (outside_.empty()) return;
     Cpu& cpu = *outside_[operation.cpu % outside_.size()];
     cpu.set_time(operation.cycles << kTickShift, (operation.cycles + 1) << kTickShift);
+    cpu.asked_ticks = operation.asked;
     heap_.add(cpu);
     std::erase(outside_, &cpu);
     inside_.push_back(&cpu);

@@ -455,6 +455,7 @@ void Engine::host_access(Thread* thread, std::uint64_t address, std::uint64_t si
       if (reply.verdict != machine::Reply::Verdict::kWait) break;
     }
   }
+  if (cpu->in_heap) context_.ordering.moved(*cpu);  // the call has moved the thread to another CPU
 }
 
 void Engine::begin_vfork(Thread& parent) {
