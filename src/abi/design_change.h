@@ -4,8 +4,8 @@
 //
 // The preload library exports one object, elision_design_change. The virtual machine writes settings into it,
 // and lets the process's only thread call `function` like a signal handler. Before that it checks that the
-// thread neither holds nor awaits a lock, and that the next design can use free locks of this one
-// (may_become).
+// thread neither holds nor awaits a lock that the library replaces, and that the next design can use free
+// locks of this one (may_become).
 //
 // Freestanding.
 #pragma once
@@ -25,9 +25,9 @@ struct DesignChange {
   std::uint32_t version = kVersion;
   /// The library has set itself up, in its constructor or at the first lock.
   std::uint32_t is_set_up = 0;
-  /// A thread has waited in glibc for a condition variable, which then holds counts that only glibc reads.
+  /// A thread has waited in glibc for a condition variable: the variable holds counts that only glibc reads.
   std::uint32_t waited_in_glibc = 0;
-  /// Of the first thread that took a lock; null before that.
+  /// Of the first thread that took a lock, of this library or of libelision-api; null before that.
   const ThreadActivity* activity = nullptr;
   /// Enters as a signal handler and ends by rt_sigreturn.
   void (*function)() = nullptr;

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +62,13 @@ void meet(const std::string& obstacle) {
     char byte;
     (void)!read(STDIN_FILENO, &byte, 1);
   }
+  if (obstacle == "mapped input") mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, STDIN_FILENO, 0);
+  if (obstacle == "position") lseek(STDIN_FILENO, 1, SEEK_CUR);
+  if (obstacle == "limit") {
+    rlimit limit;
+    prlimit(getppid(), RLIMIT_CORE, nullptr, &limit);
+    prlimit(getppid(), RLIMIT_CORE, &limit, nullptr);
+  }
   if (obstacle == "program") execl("/bin/true", "true", nullptr);
   if (obstacle == "pipe") {
     int ends[2];
@@ -90,6 +99,7 @@ int main(int argc, char** argv) {
   std::printf("begins with %c%c%c\n", first[1], first[2], first[3]);
   std::fflush(stdout);
   if (isatty(file)) return 2;
+  syscall(SYS_io_uring_setup, 0, nullptr);  // fails, so it has no effect
   meet(obstacle);
   work(std::strtoul(argv[3], nullptr, 10));
   if (obstacle == "lock") pthread_mutex_unlock(&held);

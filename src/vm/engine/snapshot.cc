@@ -151,7 +151,8 @@ void Engine::refuse_snapshots(const std::string& why) {
   fail_check("a copy where there are none", 0);
 }
 
-/// Why no copy of this process could run on by itself, as Kernel::why_not_copied().
+/// Why no copy of this process could run on by itself, in words that follow "the program". Only what no
+/// system call shows: outside_effect() has refused those that reach beyond the process.
 std::string Engine::why_no_snapshot() {
   if (std::string why = kernel_->why_not_copied(); !why.empty()) return why;
   for (int i = 0; i < 3; ++i) {

@@ -9,9 +9,9 @@
 
 namespace elision::vm {
 
-/// What a system call may do to threads and transactions, as bits. Its row in the table (system_calls.cc)
-/// states them. Two of them are checked: a call that waits without kBlocks, or takes memory away without
-/// kEndsTransactions, ends the virtual machine with a message.
+/// What a system call may do to threads, to transactions and outside the process, as bits. Its row in the
+/// table (system_calls.cc) states them. Two of them are checked: a call that waits without kBlocks, or takes
+/// memory away without kEndsTransactions, ends the virtual machine with a message.
 struct Effects {
   /// It may wait. Only such a call can park its thread or block the host (waiting.h).
   static constexpr unsigned kBlocks = 1;
@@ -26,9 +26,9 @@ struct Effects {
   /// (A call with an argument of unknown effect, which may reach any memory, ends them too without this bit:
   /// before_call() in guest_call.cc.)
   static constexpr unsigned kEndsTransactions = 16;
-  /// It only reads what is outside the process, or changes what a fork's child has for itself: memory,
-  /// signals, timers, limits, positions in files. A copy of the process (outside_effects.h) can do without
-  /// it.
+  /// It changes nothing outside the process, or only through a descriptor: outside_effect() has judged that
+  /// when it was opened, or judges it when it is used. So a process that made the call can be copied. Not
+  /// checked.
   static constexpr unsigned kInside = 32;
 };
 

@@ -53,6 +53,12 @@ std::string using_inherited(const Call& call) {
     case SYS_pwritev2:
       if (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) return "";
       return "writes to descriptor " + std::to_string(descriptor) + ", which it has inherited";
+    case SYS_lseek:
+      if (call[1] == 0 && call[2] == SEEK_CUR) return "";
+      [[fallthrough]];
+    case SYS_ftruncate:
+    case SYS_fallocate:
+      return "changes descriptor " + std::to_string(descriptor) + ", which it has inherited";
     default:
       return "";
   }
@@ -63,10 +69,17 @@ std::string starting(std::uint64_t flags) {
   return (flags & CLONE_THREAD) != 0 ? "starts a thread" : "starts a process";
 }
 
-/// The mapping is shared with other processes.
-bool is_shared(const Call& call) {
-  if ((call[3] & MAP_SHARED) == 0) return false;
-  return (call[3] & MAP_ANONYMOUS) != 0 || call.process.inherited_descriptors.contains(call.integer(4));
+std::string mapping(const Call& call) {
+  const bool is_anonymous = (call[3] & MAP_ANONYMOUS) != 0, is_shared = (call[3] & MAP_SHARED) != 0;
+  const bool is_inherited = !is_anonymous && call.process.inherited_descriptors.contains(call.integer(4));
+  if (is_shared && (is_anonymous || is_inherited)) return "maps memory that processes share";
+  return is_inherited ? "maps descriptor " + std::to_string(call.integer(4)) + ", which it has inherited"
+                      : "";
+}
+
+/// Of itself, a process may change the limits.
+bool changes_limit_of_another(const Call& call) {
+  return call.integer(0) != 0 && call.integer(0) != getpid() && call[2] != 0;
 }
 
 template <class Use>
@@ -99,7 +112,9 @@ std::string outside_effect(const Call& call) {
     case SYS_openat:
       return opening(call[1], call.integer(2));
     case SYS_mmap:
-      return is_shared(call) ? "maps memory that processes share" : "";
+      return mapping(call);
+    case SYS_prlimit64:
+      return changes_limit_of_another(call) ? "changes a limit of another process" : "";
     case SYS_fcntl:
       return only_asks(call[1]) ? "" : "calls fcntl";
     case SYS_ioctl:
@@ -117,7 +132,7 @@ std::string outside_effect(const Call& call) {
   if (std::string why = using_inherited(call); !why.empty()) return why;
   if (call.states(Effects::kInside)) return "";
   const SystemCall* const row = find_system_call(call.number);
-  return std::string("calls ") + (row != nullptr ? row->name : "an unknown system call");
+  return row != nullptr ? std::string("calls ") + row->name : "";
 }
 
 std::string why_descriptors_are_shared(const Process& process) {

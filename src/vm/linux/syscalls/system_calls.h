@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of system calls: the only list of them. A row says how the call is handled, passed on to the host
-// or refused, which guest memory it reads and writes, and what it does to threads and transactions.
+// or refused, which guest memory it reads and writes, and what it does to threads, to transactions and
+// outside the process.
 #pragma once
 
 #include <cstdint>
