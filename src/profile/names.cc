@@ -135,8 +135,7 @@ std::optional<unsigned> closeness_of(const std::string& versioned, const std::st
   return std::nullopt;
 }
 
-/// Calls `use` with the name, the symbol and its address, of each symbol that the program or library at
-/// `address` defines.
+/// Calls `use(name, symbol, address)` for each symbol that the file mapped at `address` defines.
 template <class Use>
 void for_each_symbol(Dwfl* dwfl, std::uint64_t address, const Use& use) {
   Dwfl_Module* const module = dwfl != nullptr ? dwfl_addrmodule(dwfl, address) : nullptr;
@@ -272,7 +271,7 @@ std::vector<Place> Names::functions(std::uint64_t address, const std::string& na
 std::optional<std::uint64_t> Names::address_of(std::uint64_t address, const std::string& symbol) const {
   std::optional<std::uint64_t> found;
   for_each_symbol(dwfl_, address, [&](const char* text, const GElf_Sym&, std::uint64_t at) {
-    if (symbol == text) found = at;
+    if (!found && symbol == text) found = at;
   });
   return found;
 }
