@@ -117,7 +117,7 @@ std::vector<Cell> cells_in(const json& rounds, const json& processes, const OldP
   return cells;
 }
 
-/// JSON holds nothing else.
+/// JSON holds nothing else. (json_text() would replace what is not.)
 bool is_utf8(const Words& words) {
   try {
     (void)json(words).dump();

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <set>
 
 #include "base/whole_file.h"
+#include "cli/host/json_text.h"
 #include "vm/engine/run.h"
 
 namespace elision::cli::experiment {
@@ -52,7 +54,7 @@ std::vector<json> read_process_statistics(const std::filesystem::path& directory
   std::vector<json> processes;
   for (const std::filesystem::path& file : files) {
     std::ifstream stream(file);
-    json part = json::parse(stream, nullptr, false);
+    json part = parse_json(std::string(std::istreambuf_iterator(stream), {}));
     if (part.is_object()) processes.push_back(std::move(part));
   }
   return processes;
