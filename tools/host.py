@@ -2,6 +2,8 @@
 """Shared by the benchmarks' drivers: runs programs, lists designs, and writes pages with the origin of their numbers."""
 
 import argparse
+import dataclasses
+import hashlib
 import json
 import os
 import pathlib
@@ -9,6 +11,7 @@ import platform
 import re
 import subprocess
 import sys
+import time
 
 import performance
 
@@ -48,6 +51,25 @@ class Parser(argparse.ArgumentParser):
         return build
 
 
+def parse_chosen(tool, document, programs, page, needed=lambda program: (), more=lambda parser: None):
+    """The options of a benchmark over programs with names: the `chosen` programs, `build`, and `output`. Without --output, a page is written only
+    if all programs were chosen. `needed`: files of the build that a program needs. `more`: adds options to the parser."""
+    parser = Parser(tool, document)
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="a part of a program's name")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--output", type=pathlib.Path, help="the page")
+    more(parser)
+    options = parser.parse_args()
+    options.chosen = [program for program in programs if not options.programs or any(name in program.name for name in options.programs)]
+    if not options.chosen:
+        parser.error(f"no program '{options.programs[0]}'; there are: {', '.join(program.name for program in programs)}")
+    options.build = parser.require(options.build, "bin/elision", "CMakeCache.txt", *sorted({file for program in options.chosen for file in needed(program)}))
+    if options.output is None and not options.programs:
+        options.output = ROOT / PAGES / page
+    parser.check_page(options.output)
+    return options
+
+
 def output_of(words):
     """(exit code, standard output and error together); -1 if the program cannot be started."""
     try:
@@ -84,16 +106,49 @@ def commit():
     return named + (", with changes" if changed else "")
 
 
-def run(words, most_seconds=1200):
-    """The finished process, if its exit code is 0."""
+def run(words, most_seconds=1200, codes=(0,)):
+    """The finished process, if its exit code is one of `codes`."""
     words = [str(word) for word in words]
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=most_seconds)
     except subprocess.TimeoutExpired as late:
         raise Failed(f"did not end within {most_seconds} s: {' '.join(words)}") from late
-    if done.returncode != 0:
+    if done.returncode not in codes:
         raise Failed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stdout}{done.stderr}")
     return done
+
+
+def key_of(words, files):
+    """A name for what these words do with these files."""
+    contents = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)
+    return hashlib.sha256(contents + repr([str(word) for word in words]).encode()).hexdigest()[:32]
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """A finished command: its standard output and exit code, its seconds, and the load of the host before it."""
+    output: str
+    code: int
+    seconds: float
+    load: float
+
+
+def stored(folder, words, files, most_seconds, codes=(0,)):
+    """The Stored of a command, from an earlier call if the same words were run with the same files; so a benchmark that was interrupted goes
+    on where it was. `files`: what the output depends on. `most_seconds`: 0: None instead of a run. `codes`: exit codes that are results."""
+    file = folder / f"{key_of(words, files)}.run.json"
+    try:
+        return Stored(**json.loads(file.read_text()))
+    except (FileNotFoundError, ValueError, TypeError):  # of another version
+        pass
+    if most_seconds == 0:
+        return None
+    file.parent.mkdir(parents=True, exist_ok=True)
+    load, begin = os.getloadavg()[0], time.monotonic()
+    done = run(words, most_seconds, codes)
+    found = Stored(done.stdout, done.returncode, time.monotonic() - begin, load)
+    write_page(file, json.dumps(dataclasses.asdict(found)))
+    return found
 
 
 def cpu_vendor():

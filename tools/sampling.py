@@ -106,6 +106,12 @@ def rows_of(report):
     return {row["design"]: row for row in report["blocks"][0]["rows"] if row["state"] == "good" and row["design"] != "pthread"}
 
 
+def speedup_text(row):
+    """With its interval, if there is one."""
+    interval = row.get("interval")
+    return f"{row['speedup']:.2f}" + (f" [{interval['low']:.2f} - {interval['high']:.2f}]" if interval else "")
+
+
 def locks_of(report, design):
     """The counts of each run of the design that entered sections. Those that committed take no lock."""
     return [run["locks"] for run in report["runs"] if run["design"] == design and (run["locks"]["acquisitions"] or 0) + (run["locks"]["commits"] or 0) > 0]
