@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 
+import answers
 import pytest
 from support import ROOT, run
 
@@ -410,3 +411,12 @@ def test_glibc_elides_by_itself_on_the_virtual_machine(place, bench):
         pytest.skip("glibc has had no elision since 2.43")
     _, totals = place.elision.totals(["env", "GLIBC_TUNABLES=glibc.elision.enable=1", *bench, "--threads", "2"])
     assert totals["commits"] > 0
+
+
+def test_options_of_the_benchmark_of_long_programs(build, bench):
+    """tools/bench-answers runs for minutes or hours before compare sees the last of its commands."""
+    program = answers.Program("short", (*bench, "--threads", "{threads}"))
+    ending = run(answers.command(build, program, build, answers.whole_options("tatas")))
+    assert ending.status == 0, ending.stderr
+    report = json.loads(ending.stdout)
+    assert answers.leading(report) == ["tatas"] and len(report["runs"]) == 2
