@@ -125,8 +125,8 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
   if (in_l1 && (core.l1.state(found.l1_slot).flags & needed))
     return hit_l1(request, cpu, found.l1_slot, found.stream_is_here);
 
+  if (found.l2_slot == Lookup::kNotLookedUp) found.l2_slot = core.l2.find(request.line);
   if (!in_l1) {
-    if (found.l2_slot == Lookup::kNotLookedUp) found.l2_slot = core.l2.find(request.line);
     if (found.l2_slot == kNoSlot) directory.prefetch_entry(request.line);
     if (untouched_pages.contains(request.line)) [[unlikely]] {
       if (cpu.transaction.active) return aborted_by(request, cpu, HardwareAbort::kFault);
@@ -147,7 +147,6 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
       request.now = Cycles(issue);
     }
   }
-  if (found.l2_slot == Lookup::kNotLookedUp) found.l2_slot = core.l2.find(request.line);
   if (!in_l1 && found.l2_slot != kNoSlot && (core.l2.state(found.l2_slot).flags & needed))
     return hit_l2(request, cpu, found.l2_slot);
   const Reply reply = coherent_access(request, cpu, found.l1_slot, found.l2_slot);

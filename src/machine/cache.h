@@ -67,36 +67,30 @@ static_assert(sizeof(WayState) == 24);
 
 class PrivateCache {
  public:
-  static constexpr unsigned kMostWayBits = 4;
-  using Sets = CacheSets<1u << kMostWayBits>;
-
-  /// How many bits of a slot's number name the way.
-  static unsigned way_bits(const CacheDescription& description) {
-    return description.ways <= 1u << (kMostWayBits - 1) ? kMostWayBits - 1 : kMostWayBits;
-  }
+  static constexpr unsigned kWayBits = 4;
+  using Sets = CacheSets<1u << kWayBits>;
 
   static std::size_t bytes(const CacheDescription& description) {
-    const std::size_t slots = std::size_t{description.sets()} << way_bits(description);
+    const std::size_t slots = std::size_t{description.sets()} << kWayBits;
     return slots * sizeof(Way) + Sets::bytes(description.sets()) + kLineBytes;
   }
 
   void place(Arena& arena, const CacheDescription& description) {
     set_mask_ = description.sets() - 1;
     set_bits_ = static_cast<unsigned>(__builtin_ctz(description.sets()));
-    way_bits_ = way_bits(description);
     table_.place(arena, description.sets(), description.ways);
     slots_ = arena.take<Way>(slots());
   }
 
   std::uint32_t sets() const { return set_mask_ + 1; }
-  /// A slot is set << way_bits | way, so some numbers may not be used.
-  std::uint32_t slots() const { return sets() << way_bits_; }
+  /// A slot is set << kWayBits | way. With fewer than 16 ways, some numbers are not used.
+  std::uint32_t slots() const { return sets() << kWayBits; }
   std::uint32_t set_of(LineAddr line) const { return static_cast<std::uint32_t>(line.value) & set_mask_; }
 
   /// The slot that holds `line`, or kNoSlot.
   std::uint32_t find(LineAddr line) const {
     const std::uint32_t set = set_of(line);
-    const std::uint32_t first = set << way_bits_;
+    const std::uint32_t first = set << kWayBits;
     const std::uint32_t way =
         table_.find(set, tag(line), [&](std::uint32_t one) { return slots_[first + one].key == key(line); });
     return way == Sets::kNoWay ? kNoSlot : first + way;
@@ -108,26 +102,26 @@ class PrivateCache {
   WayState& state(std::uint32_t slot) { return slots_[slot].state; }
   const WayState& state(std::uint32_t slot) const { return slots_[slot].state; }
 
-  void mark_used(std::uint32_t slot) { table_.mark_used(slot >> way_bits_, way_of(slot)); }
-  bool used(std::uint32_t slot) const { return table_.used(slot >> way_bits_, way_of(slot)); }
+  void mark_used(std::uint32_t slot) { table_.mark_used(slot >> kWayBits, way_of(slot)); }
+  bool used(std::uint32_t slot) const { return table_.used(slot >> kWayBits, way_of(slot)); }
 
   /// Where a new line of `set` goes; the slot may still hold another line. `take_used(slot)` returns and
   /// clears the `used` bits that filters keep for the slot.
   template <class TakeUsed>
   [[gnu::always_inline]] std::uint32_t choose_victim(std::uint32_t set, TakeUsed take_used) {
-    const std::uint32_t first = set << way_bits_;
+    const std::uint32_t first = set << kWayBits;
     return first + table_.choose_victim(set, [&](std::uint32_t way) { return take_used(first + way); });
   }
-  std::uint32_t choose_victim(std::uint32_t set) { return (set << way_bits_) + table_.choose_victim(set); }
+  std::uint32_t choose_victim(std::uint32_t set) { return (set << kWayBits) + table_.choose_victim(set); }
 
   /// The line comes into the slot, used.
   void put(std::uint32_t slot, LineAddr line, WayState state) {
-    table_.fill(slot >> way_bits_, way_of(slot), tag(line));
+    table_.fill(slot >> kWayBits, way_of(slot), tag(line));
     slots_[slot].key = key(line);
     slots_[slot].state = state;
   }
   void remove(std::uint32_t slot) {
-    table_.clear(slot >> way_bits_, way_of(slot));
+    table_.clear(slot >> kWayBits, way_of(slot));
     slots_[slot].key = 0;
     slots_[slot].state.flags = 0;
   }
@@ -142,11 +136,11 @@ class PrivateCache {
 
   static std::uint64_t key(LineAddr line) { return line.value + 1; }
   std::uint64_t tag(LineAddr line) const { return line.value >> set_bits_; }
-  std::uint32_t way_of(std::uint32_t slot) const { return slot & ((1u << way_bits_) - 1); }
+  std::uint32_t way_of(std::uint32_t slot) const { return slot & ((1u << kWayBits) - 1); }
 
   Sets table_;
   std::uint32_t set_mask_;
-  unsigned set_bits_, way_bits_;
+  unsigned set_bits_;
   Way* slots_;
 };
 

@@ -210,7 +210,7 @@ void convert_uncore(Description& d) {
 
 const char* inconsistency(const Description& d) {
   if (!indexable(d.l1d, 1)) return "l1d.size_kb: the number of sets is not a power of two";
-  if ((d.l1d.sets() << PrivateCache::way_bits(d.l1d)) >= 65536)
+  if ((d.l1d.sets() << PrivateCache::kWayBits) >= 65536)
     return "l1d.size_kb: more lines than a filter entry can number";
   if (!indexable(d.l1i, 1)) return "l1i.size_kb: the number of sets is not a power of two";
   if (!indexable(d.l2, 1)) return "l2.size_kb: the number of sets is not a power of two";
