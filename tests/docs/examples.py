@@ -25,7 +25,8 @@ CAUSES = re.compile(rf"\b{CAUSE} #(?:, {CAUSE} #)*$")
 PROGRESS = re.compile(r"elision (?:compare|vm): .*runs, ")
 # Which of several pairs of places conflicts most, when they are close: the addresses of a guest's stack decide, and they depend on paths.
 PAIR = re.compile(r"(^\s*# # under .*?\): |conflict on the same data, most often at #: ).* (?:and|against) .*\)(, # times$|\.$)")
-# What the letters of the bars stand for, of those that a bar has.
+BAR = re.compile(r"(?<=\s)[.=+xfwosb]{20,}(?=\s)")  # where the time goes
+# What the letters of the bars above stand for. It names those that they have, and no others.
 LETTERS = (r"\. outside", "= holding the lock", r"\+ in transactions that committed", "x in transactions that aborted", "f in fallback", "s speculating",
            "w waiting for locks", "o in the lock's code", "b blocked")
 LEGEND = re.compile(f"^(?: ?(?:{'|'.join(LETTERS)}))+$")
@@ -97,7 +98,7 @@ def shape(line):
     words = re.sub(r"(?<=\s)-(?=\s|$)", "#", words)  # a column that this design does not have
     words = re.sub(r"#(?:, #)*, \.\.\.", "#", words)
     words = re.sub(r"#(?:, #)+", "#", words)
-    words = re.sub(r"(?<=\s)[.=+xfwosb]{20,}(?=\s)", "bar", words)  # where the time goes
+    words = BAR.sub("bar", words)
     words = PAIR.sub(r"\1two places\2", words)
     words = re.sub(r"# to # runs", "# runs", words)  # as many as the results needed
     words = re.sub(r"\s+", " ", words).strip()
@@ -126,10 +127,26 @@ def matches(shown, printed):
     return any(matches(rest, printed[start:]) for start in range(first, len(printed) + 1))
 
 
+def wrong_legend(text):
+    """The first legend that does not name just the letters of the bars above it, or None."""
+    letters = set()
+    for line in text:
+        letters.update(*BAR.findall(line))
+        legend = re.sub(r"\s+", " ", line).strip()
+        if LEGEND.match(legend):
+            if letters != {found.group()[0] for found in re.finditer("|".join(LETTERS), legend)}:
+                return legend
+            letters = set()
+    return None
+
+
 def judge(example, status, printed):
     """What differs, in words; None if nothing does."""
     if status not in example.exit_codes:
         return f"exit code {status}, not {' or '.join(map(str, example.exit_codes))}"
+    for name, text in (("page", example.shown), ("command", printed.splitlines())):
+        if wrong := wrong_legend(text):
+            return f"the legend of the {name} names other letters than its bars have: {wrong}"
     by = label if example.labels else shape
     shown = lines_of(example.shown, by)
     got = lines_of(printed.splitlines(), by)

@@ -42,10 +42,23 @@ def test_a_share_may_be_below_one_percent():
     assert judged(shown, printed="  lock     100    <1 %  here\n") is None
 
 
-def test_a_bar_may_have_other_letters():
-    shown = page("elision compare", "  . outside  = holding the lock  o in the lock's code  b blocked\n")
-    assert judged(shown, printed="  . outside  = holding the lock  f in fallback  w waiting for locks  b blocked\n") is None
-    assert "the page shows" in judged(shown, printed="  . outside  = in the lock  o in the lock's code  b blocked\n")
+BARS = "  pthread  ....====bbbbbbbbbbbbbbbb  71 % waiting\n  htm-10   ..oooooooooooooooobbbbbb  5 % waiting\n"
+LEGEND = "  . outside  = holding the lock  o in the lock's code  b blocked\n"
+
+
+def test_a_bar_may_have_other_letters_with_their_legend():
+    shown = page("elision compare", BARS + LEGEND)
+    others = BARS.replace("ooo", "fff", 1), LEGEND.replace("  o in", "  f in fallback  o in")
+    assert judged(shown, printed=BARS + LEGEND) is None
+    assert judged(shown, printed="".join(others)) is None
+    assert "the legend of the command" in judged(shown, printed=others[0] + LEGEND)
+    assert "the legend of the command" in judged(shown, printed=BARS + others[1])
+    assert "the legend of the page" in judged(page("elision compare", BARS + others[1]), printed=BARS + LEGEND)
+
+
+def test_a_legend_has_its_words():
+    shown = page("elision compare", BARS + LEGEND)
+    assert "the page shows" in judged(shown, printed=BARS + LEGEND.replace("holding", "taking"))
     assert "the page shows" in judged(page("elision compare", "  half b blocked\n"), printed="  half f in fallback\n")
 
 
