@@ -31,7 +31,7 @@ LETTERS = (r"\. outside", "= holding the lock", r"\+ in transactions that commit
            "w waiting for locks", "o in the lock's code", "b blocked")
 LEGEND = re.compile(f"^(?: ?(?:{'|'.join(LETTERS)}))+$")
 COMMAND = re.compile(r"\s*(?:\$ +)?(?:build/bin/)?elision +\w")
-ADVICE = re.compile(r"^# (?:(?:Run|(?:Unless your machine is like this one, c|C)ompare .* Then run) it with [\w-]+:|(?:This CPU has no|ELISION_HIDE_RTM=# hides this CPU's) transactions, .* The command:)$")
+ADVICE = re.compile(r"^# (?:(?:Run|(?:Unless your machine is like this one, c|C)ompare .* Then run) it with [\w-]+:|(?:This CPU has no|ELISION_HIDE_RTM=# hides this CPU's) transactions, .* On a CPU with transactions:)$")
 SYNOPSIS = re.compile(r"\[OPTION\.\.\.\]|\bPROGRAM\b|\byourprogram\b|\[--format |\[--variation I\]")
 
 

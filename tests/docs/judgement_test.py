@@ -66,8 +66,8 @@ ADVICE = "  2. Run it with htm-10:\n     elision run --lock htm-10 -- bank\n"
 
 
 @pytest.mark.parametrize("sentence", ["Run it with htm-10:",
-                                      "This CPU has no transactions, and htm-10 needs transactions: it may help on a Xeon. The command:",
-                                      "ELISION_HIDE_RTM=1 hides this CPU's transactions, and htm-10 needs transactions. The command:",
+                                      "This CPU has no transactions, and htm-10 needs transactions: it may help on a Xeon. On a CPU with transactions:",
+                                      "ELISION_HIDE_RTM=1 hides this CPU's transactions, and htm-10 needs transactions. On a CPU with transactions:",
                                       "Compare with --machine native first, since sections conflict. Then run it with htm-10:"])
 def test_advice_for_another_cpu(sentence):
     shown = page("elision compare", ADVICE)

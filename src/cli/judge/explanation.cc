@@ -257,10 +257,10 @@ NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
   const char* const simulated = plan.model ? "the machine that was simulated, or on " : "";
   const char* const here =
       best_without_transactions(plan, block) == nullptr ? " On this CPU, keep the program's own locks." : "";
-  return {
-      fmt::format("{}, and {} needs transactions: it may help on {}a Xeon from Ice Lake on{}.{} The command:",
-                  cpu.why_none, design, simulated, first, here),
-      run_command(plan, design, block)};
+  return {fmt::format("{}, and {} needs transactions: it may help on {}a Xeon from Ice Lake on{}.{} On a CPU "
+                      "with transactions:",
+                      cpu.why_none, design, simulated, first, here),
+          run_command(plan, design, block)};
 }
 
 /// For a CPU without transactions, beside the design that needs them: one that needs none and clearly gains.

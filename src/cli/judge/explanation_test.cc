@@ -195,12 +195,13 @@ TEST_F(Explained, WithoutTransactionsHereTheStepSaysWhere) {
   EXPECT_EQ(
       steps.back().sentence,
       "This CPU has no transactions, and htm-10 needs transactions: it may help on the machine that was "
-      "simulated, or on a Xeon from Ice Lake on. On this CPU, keep the program's own locks. The command:");
+      "simulated, or on a Xeon from Ice Lake on. On this CPU, keep the program's own locks. On a CPU with "
+      "transactions:");
   plan_.model = false;
   EXPECT_EQ(
       next_steps(plan_, explained(contended()), {false, "This CPU has no transactions"}).back().sentence,
       "This CPU has no transactions, and htm-10 needs transactions: it may help on a Xeon from Ice Lake "
-      "on. On this CPU, keep the program's own locks. The command:");
+      "on. On this CPU, keep the program's own locks. On a CPU with transactions:");
 }
 
 TEST_F(Explained, WhereALockIsToBlameTheTimeIsNotElsewhere) {
@@ -237,7 +238,8 @@ TEST_F(Explained, WhereSectionsConflictTheStepSaysThatTheModelIsLeastExact) {
         "This CPU has no transactions, and htm-10 needs transactions: it may help on the machine that was "
         "simulated, or on a Xeon from Ice Lake on; compare there first, since sections conflict, and there "
         "the "
-        "virtual machine is least exact. On this CPU, keep the program's own locks. The command:");
+        "virtual machine is least exact. On this CPU, keep the program's own locks. On a CPU with "
+        "transactions:");
   }
   EXPECT_EQ(step(Cause::kTooLong, true).find("least exact"), std::string::npos);
   plan_.model = false;
@@ -256,8 +258,9 @@ TEST_F(WithoutTransactionsHere, ClearGainOfAnotherDesignIsNamed) {
   add_times("htm-10", {0.5, 0.5, 0.5});
   add_times("tatas", {0.95, 0.95, 0.95});
   EXPECT_EQ(steps().size(), 1u) << "tatas gains too little";
-  EXPECT_NE(steps()[0].sentence.find(" On this CPU, keep the program's own locks. The command:"),
-            std::string::npos);
+  EXPECT_NE(
+      steps()[0].sentence.find(" On this CPU, keep the program's own locks. On a CPU with transactions:"),
+      std::string::npos);
   add_times("ticket", {0.8, 0.8, 0.8});
   ASSERT_EQ(steps().size(), 2u);
   EXPECT_EQ(steps()[0].sentence.find("On this CPU"), std::string::npos);
