@@ -62,7 +62,7 @@ def parse_chosen(tool, document, programs, page, needed=lambda program: (), more
     options = parser.parse_args()
     options.chosen = [program for program in programs if not options.programs or any(name in program.name for name in options.programs)]
     if not options.chosen:
-        parser.error(f"no program '{options.programs[0]}'; there are: {', '.join(program.name for program in programs)}")
+        parser.error(f"no program '{options.programs[0]}'; there are: {'; '.join(program.name for program in programs)}")
     options.build = parser.require(options.build, "bin/elision", "CMakeCache.txt", *sorted({file for program in options.chosen for file in needed(program)}))
     if options.output is None and not options.programs:
         options.output = ROOT / PAGES / page

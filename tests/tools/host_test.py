@@ -69,7 +69,7 @@ def test_some_programs_have_no_page_unless_asked(monkeypatch, tmp_path):
 
 
 def test_a_program_that_the_build_lacks_or_nobody_knows_is_named(monkeypatch, tmp_path, capsys):
-    for words, text in (([], "has no workloads/other"), (["third"], "no program 'third'; there are: one, other")):
+    for words, text in (([], "has no workloads/other"), (["third"], "no program 'third'; there are: one; other")):
         with pytest.raises(SystemExit) as ended:
             chosen(monkeypatch, tmp_path, *words)
         assert ended.value.code == 2 and text in capsys.readouterr().err
