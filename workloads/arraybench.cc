@@ -18,7 +18,6 @@
 // over their caches as a long run would (--spread), and run warm-up sections.
 #include <pthread.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -157,24 +156,24 @@ class Worker {
   [[no_unique_address]] Lock::PerThread own_;
 };
 
-void parse(CLI::App& app, Options& options) {
-  app.add_option("--writes", options.writes, "places written in each section")
-      ->check(CLI::Range(1u, 1000000u));
-  app.add_option("--size", options.size, "ints in the array")->check(CLI::Range(1u, 1u << 31));
-  app.add_option("--contention", options.contention, "high: each section first touches A[0]")
-      ->check(CLI::IsMember({"low", "high"}));
-  app.add_flag("--opt", options.opt, "leave A[0] out while speculating");
-  app.add_option("--update", options.update, "a write is a load and a store of one more, or a store alone")
-      ->check(CLI::IsMember({"increment", "store"}));
-  app.add_option("--threads", options.threads)->check(CLI::Range(1u, 1024u));
-  auto* seconds = app.add_option("--seconds", options.length.seconds, "length of the counted window");
-  app.add_option("--sections", options.length.sections, "run this many sections in total instead")
-      ->excludes(seconds);
-  app.add_option("--spread", options.spread, "uncounted writes without the mutex, a line of the array")
-      ->check(CLI::Range(0.0, 1e6));
-  app.add_option("--warmup", options.warmup, "uncounted sections of each thread");
-  app.add_option("--seed", options.seed);
-  app.add_flag("--no-pin", options.no_pin, "leave threads to the scheduler");
+void parse(workloads::CommandLine& line, Options& options) {
+  line.add("--writes", options.writes, "places written in each section").within(1, 1000000);
+  line.add("--size", options.size, "ints in the array").within(1, 1LL << 31);
+  line.add("--contention", options.contention, "high: each section first touches A[0]")
+      .one_of({"low", "high"});
+  line.add_flag("--opt", options.opt, "leave A[0] out while speculating");
+  line.add("--update", options.update, "a write is a load and a store of one more, or a store alone")
+      .one_of({"increment", "store"});
+  line.add("--threads", options.threads).within(1, 1024);
+  const workloads::Option seconds =
+      line.add("--seconds", options.length.seconds, "length of the counted window");
+  line.add("--sections", options.length.sections, "run this many sections in total instead")
+      .excludes(seconds);
+  line.add("--spread", options.spread, "uncounted writes without the mutex, a line of the array")
+      .within_real(0, 1e6);
+  line.add("--warmup", options.warmup, "uncounted sections of each thread");
+  line.add("--seed", options.seed);
+  line.add_flag("--no-pin", options.no_pin, "leave threads to the scheduler");
 }
 
 /// How many updates show that sections overlapped.
@@ -203,9 +202,10 @@ int report(const Bench& bench, const std::vector<ThreadResult>& results, std::ui
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"ArrayBench: pseudo-random writes to a shared array under one mutex"};
-  parse(app, options);
-  if (const auto code = workloads::parse_words(app, "arraybench", argc, argv)) return *code;
+  workloads::CommandLine line("arraybench",
+                              "ArrayBench: pseudo-random writes to a shared array under one mutex");
+  parse(line, options);
+  if (const auto code = line.parse(argc, argv)) return *code;
   if (options.update == "store" && options.warmup == 0) {
     std::fputs("arraybench: --update store: only warm-up sections are checked, and --warmup is 0\n", stderr);
     return 2;

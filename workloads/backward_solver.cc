@@ -14,7 +14,6 @@
 // serial solve to the bit, since every sum is added up in the same order.
 #include <omp.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
 #include <cinttypes>
@@ -132,26 +131,26 @@ class Evictor {
   std::vector<std::uint64_t> data_;
 };
 
-void parse(CLI::App& app, Options& options) {
-  app.add_option("--threads", options.threads)->check(CLI::Range(1u, 1024u));
-  app.add_option("--levels", options.levels)->check(CLI::Range(1u, 1u << 20));
-  app.add_option("--rows", options.rows, "in a level, on average")->check(CLI::Range(1u, 1u << 20));
-  app.add_option("--nonzeros", options.nonzeros, "of a row, on average")->check(CLI::Range(1u, 4096u));
-  app.add_option("--solves", options.solves)->check(CLI::Range(1u, 1u << 20));
-  app.add_option("--warmup", options.warmup, "uncounted solves");
-  app.add_option("--evict", options.evict_megabytes, "megabytes to read before each solve")
-      ->check(CLI::Range(0u, 4096u));
-  app.add_option("--seed", options.seed);
-  app.add_flag("--no-pin", options.no_pin, "do not bind threads to CPUs");
+void parse(workloads::CommandLine& line, Options& options) {
+  line.add("--threads", options.threads).within(1, 1024);
+  line.add("--levels", options.levels).within(1, 1 << 20);
+  line.add("--rows", options.rows, "in a level, on average").within(1, 1 << 20);
+  line.add("--nonzeros", options.nonzeros, "of a row, on average").within(1, 4096);
+  line.add("--solves", options.solves).within(1, 1 << 20);
+  line.add("--warmup", options.warmup, "uncounted solves");
+  line.add("--evict", options.evict_megabytes, "megabytes to read before each solve").within(0, 4096);
+  line.add("--seed", options.seed);
+  line.add_flag("--no-pin", options.no_pin, "do not bind threads to CPUs");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"A sparse triangular solve with a barrier behind each level"};
-  parse(app, options);
-  if (const auto code = workloads::parse_words(app, "backward_solver", argc, argv)) return *code;
+  workloads::CommandLine line("backward_solver",
+                              "A sparse triangular solve with a barrier behind each level");
+  parse(line, options);
+  if (const auto code = line.parse(argc, argv)) return *code;
   const Matrix matrix = make_matrix(options);
   CheapRandom random(options.seed + 1);
   std::vector<double> b(matrix.rows()), expected(matrix.rows()), y(matrix.rows());

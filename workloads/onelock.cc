@@ -16,7 +16,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cinttypes>
 #include <cstdint>
@@ -238,20 +237,25 @@ const std::map<std::string, Run>& runs_by_lock() {
   return kRuns;
 }
 
-void parse(CLI::App& app, Options& options) {
-  app.add_option("--structure", options.structure)->check(CLI::IsMember({"counters", "map", "hash"}));
-  app.add_option("--lock", options.lock)->check(CLI::IsMember(runs_by_lock()));
-  app.add_option("--threads", options.threads)->check(CLI::Range(1u, 1024u));
-  app.add_option("--reads", options.reads, "percent of the sections that only read")
-      ->check(CLI::Range(0u, 100u));
-  app.add_option("--size", options.size, "counters, or keys at the start")->check(CLI::Range(1u, 1u << 28));
-  auto* seconds = app.add_option("--seconds", options.length.seconds, "length of the counted window");
-  app.add_option("--sections", options.length.sections, "run this many sections in total instead")
-      ->excludes(seconds);
-  app.add_option("--warmup", options.warmup, "uncounted sections of each thread");
-  app.add_option("--seed", options.seed);
-  app.add_option("--limit", options.limit, "seconds after which the program gives up")
-      ->check(CLI::Range(0.0, 1e6));
+std::vector<std::string> lock_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, run] : runs_by_lock()) names.push_back(name);
+  return names;
+}
+
+void parse(workloads::CommandLine& line, Options& options) {
+  line.add("--structure", options.structure).one_of({"counters", "map", "hash"});
+  line.add("--lock", options.lock).one_of(lock_names());
+  line.add("--threads", options.threads).within(1, 1024);
+  line.add("--reads", options.reads, "percent of the sections that only read").within(0, 100);
+  line.add("--size", options.size, "counters, or keys at the start").within(1, 1 << 28);
+  const workloads::Option seconds =
+      line.add("--seconds", options.length.seconds, "length of the counted window");
+  line.add("--sections", options.length.sections, "run this many sections in total instead")
+      .excludes(seconds);
+  line.add("--warmup", options.warmup, "uncounted sections of each thread");
+  line.add("--seed", options.seed);
+  line.add("--limit", options.limit, "seconds after which the program gives up").within_real(0, 1e6);
 }
 
 /// Ends the program at the limit.
@@ -272,9 +276,9 @@ void set_limit(double seconds) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"One shared structure under one lock"};
-  parse(app, options);
-  if (const auto code = workloads::parse_words(app, "onelock", argc, argv)) return *code;
+  workloads::CommandLine line("onelock", "One shared structure under one lock");
+  parse(line, options);
+  if (const auto code = line.parse(argc, argv)) return *code;
   if (options.limit > 0) set_limit(options.limit);
   return runs_by_lock().at(options.lock)(options);
 }

@@ -8,7 +8,6 @@
 // it, which the receiver checks. A wrong order or byte ends the program with exit code 1.
 #include <pthread.h>
 
-#include <CLI/CLI.hpp>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -141,15 +140,13 @@ class Stack {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"Many small packets through the sockets of one network stack"};
-  app.add_option("--threads", options.threads, "half send, half receive")->check(CLI::Range(2u, 512u));
-  app.add_option("--packets", options.packets, "of each connection")->check(CLI::Range(1u, 1000000000u));
-  app.add_option("--bytes", options.bytes, "of a packet")->check(CLI::Range(1u, kMostBytes));
-  app.add_option("--ring", options.ring, "packets on their way in a connection")
-      ->check(CLI::Range(1u, 65536u));
-  app.add_option("--locks", options.locks, "one lock for all, or for each connection")
-      ->check(CLI::IsMember({"one", "each"}));
-  if (const auto code = workloads::parse_words(app, "packets", argc, argv)) return *code;
+  workloads::CommandLine line("packets", "Many small packets through the sockets of one network stack");
+  line.add("--threads", options.threads, "half send, half receive").within(2, 512);
+  line.add("--packets", options.packets, "of each connection").within(1, 1000000000);
+  line.add("--bytes", options.bytes, "of a packet").within(1, kMostBytes);
+  line.add("--ring", options.ring, "packets on their way in a connection").within(1, 65536);
+  line.add("--locks", options.locks, "one lock for all, or for each connection").one_of({"one", "each"});
+  if (const auto code = line.parse(argc, argv)) return *code;
   if (options.threads % 2 != 0) {
     std::fprintf(stderr, "packets: --threads: %u is odd\n", options.threads);
     return 2;

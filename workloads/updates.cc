@@ -23,7 +23,6 @@
 // code 1 if it differs.
 #include <pthread.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -369,19 +368,17 @@ int report(World& world, Items items, const std::vector<Result>& results) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"Updates of shared numbers, synchronised in many ways"};
-  app.add_option("--kernel", options.kernel)->check(CLI::IsMember({"histogram", "physics"}));
-  app.add_option(
-      "--variant", options.variant,
-      "none, lock, scoped, atomic, privatised, barrier, elided, lockset, trylock, region, coarse-N or "
-      "coarse1-N");
-  app.add_option("--threads", options.threads)->check(CLI::Range(1u, 1024u));
-  app.add_option("--items", options.items, "of all threads together")->check(CLI::Range(1u, 1u << 30));
-  app.add_option("--places", options.places, "bins, or objects")->check(CLI::Range(2u, 1u << 24));
-  app.add_option("--window", options.window,
-                 "turns of an empty loop between the load and the store of an update");
-  app.add_option("--seed", options.seed);
-  if (const auto code = workloads::parse_words(app, "updates", argc, argv)) return *code;
+  workloads::CommandLine line("updates", "Updates of shared numbers, synchronised in many ways");
+  line.add("--kernel", options.kernel).one_of({"histogram", "physics"});
+  line.add("--variant", options.variant,
+           "none, lock, scoped, atomic, privatised, barrier, elided, lockset, trylock, region, coarse-N or "
+           "coarse1-N");
+  line.add("--threads", options.threads).within(1, 1024);
+  line.add("--items", options.items, "of all threads together").within(1, 1 << 30);
+  line.add("--places", options.places, "bins, or objects").within(2, 1 << 24);
+  line.add("--window", options.window, "turns of an empty loop between the load and the store of an update");
+  line.add("--seed", options.seed);
+  if (const auto code = line.parse(argc, argv)) return *code;
   std::uint32_t granularity = 0;
   const Variant* const variant = find_variant(options.variant, granularity);
   if (variant == nullptr) {

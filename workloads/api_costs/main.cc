@@ -276,15 +276,14 @@ bool measure(const Item& item, const Settings& settings) {
 int main(int argc, char** argv) {
   Settings settings;
   std::vector<std::string> groups = {"lock", "lockset", "coarsening"};
-  CLI::App app{
-      "What the locks of libelision-api cost beside the standard's, and coarsening beside atomic additions"};
-  app.add_option("--pairs", settings.pairs, "rounds of each side")->check(CLI::Range(1, 100000));
-  app.add_option("--operations", settings.operations, "of a thread in a round")
-      ->check(CLI::Range(1, 100000000));
-  app.add_option("--threads", settings.threads, "that work together (default: one a CPU)")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("GROUP", groups, "default: all")->check(CLI::IsMember({"lock", "lockset", "coarsening"}));
-  if (const auto code = workloads::parse_words(app, "apicost", argc, argv)) return *code;
+  workloads::CommandLine line(
+      "apicost",
+      "What the locks of libelision-api cost beside the standard's, and coarsening beside atomic additions");
+  line.add("--pairs", settings.pairs, "rounds of each side").within(1, 100000);
+  line.add("--operations", settings.operations, "of a thread in a round").within(1, 100000000);
+  line.add("--threads", settings.threads, "that work together (default: one a CPU)").within(1, 1024);
+  line.add("GROUP", groups, "default: all").one_of({"lock", "lockset", "coarsening"});
+  if (const auto code = line.parse(argc, argv)) return *code;
   if (settings.threads == 0) settings.threads = elision::usable_cpus();
 
   bool kept = true;

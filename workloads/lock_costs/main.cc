@@ -10,15 +10,13 @@
 int main(int argc, char** argv) {
   lock_costs::Settings settings{.pairs = 30, .milliseconds = 20};
   std::vector<std::string> groups = {"uncontended"};
-  CLI::App app{"What the preloaded locks cost beside glibc's own"};
-  app.add_option("--pairs", settings.pairs, "rounds of each side")->check(CLI::Range(1, 100000));
-  app.add_option("--milliseconds", settings.milliseconds, "length of a round with contention")
-      ->check(CLI::Range(1, 60000));
+  workloads::CommandLine line("lockcost", "What the preloaded locks cost beside glibc's own");
+  line.add("--pairs", settings.pairs, "rounds of each side").within(1, 100000);
+  line.add("--milliseconds", settings.milliseconds, "length of a round with contention").within(1, 60000);
   bool jump = false;
-  app.add_flag("--jump", jump, "compare glibc with itself behind one jump, in place of a preloaded library");
-  app.add_option("GROUP", groups, "default: uncontended")
-      ->check(CLI::IsMember({"uncontended", "contended", "oversubscribed"}));
-  if (const auto code = workloads::parse_words(app, "lockcost", argc, argv)) return *code;
+  line.add_flag("--jump", jump, "compare glibc with itself behind one jump, in place of a preloaded library");
+  line.add("GROUP", groups, "default: uncontended").one_of({"uncontended", "contended", "oversubscribed"});
+  if (const auto code = line.parse(argc, argv)) return *code;
 
   const auto asked_for = [&groups](const char* name) {
     return std::find(groups.begin(), groups.end(), name) != groups.end();

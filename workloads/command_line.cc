@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one source of the workloads that includes CLI11, whose code takes a compiler some fifteen seconds.
+#include "command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <utility>
+
+namespace workloads {
+
+Option Option::within(std::int64_t low, std::int64_t high) const {
+  option_->check(CLI::Range(low, high));
+  return *this;
+}
+
+Option Option::within_real(double low, double high) const {
+  option_->check(CLI::Range(low, high));
+  return *this;
+}
+
+Option Option::one_of(const std::vector<std::string>& words) const {
+  option_->check(CLI::IsMember(words));
+  return *this;
+}
+
+Option Option::excludes(Option other) const {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+CommandLine::CommandLine(std::string program, const std::string& description)
+    : program_(std::move(program)), app_(std::make_unique<CLI::App>(description)) {}
+
+CommandLine::~CommandLine() = default;
+
+Option CommandLine::add(const std::string& name, int& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option CommandLine::add(const std::string& name, unsigned& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option CommandLine::add(const std::string& name, std::uint64_t& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option CommandLine::add(const std::string& name, double& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option CommandLine::add(const std::string& name, std::string& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option CommandLine::add(const std::string& name, std::vector<std::string>& words, const std::string& help) {
+  return Option(app_->add_option(name, words, help));
+}
+
+Option CommandLine::add_flag(const std::string& name, bool& given, const std::string& help) {
+  return Option(app_->add_flag(name, given, help));
+}
+
+std::optional<int> CommandLine::parse(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app_->exit(error);  // --help
+    std::fprintf(stderr, "%s: %s\n", program_.c_str(), error.what());
+    return 2;
+  }
+  return std::nullopt;
+}
+
+}  // namespace workloads
