@@ -23,8 +23,9 @@ NUMBER = re.compile(r"(?<![\w.-])(?:[<>](?=\d+ %)|-)?(?:0x[0-9a-f]+|\d[\d.]*(?:e
 CAUSE = r"(?:lock-busy|explicit|conflict|capacity|nested|debug|other)"
 CAUSES = re.compile(rf"\b{CAUSE} #(?:, {CAUSE} #)*$")
 PROGRESS = re.compile(r"elision (?:compare|vm): .*runs, ")
-# Which of several pairs of places conflicts most, when they are close: the addresses of a guest's stack decide, and they depend on paths.
-PAIR = re.compile(r"(^\s*# # under .*?\): |conflict on the same data, most often at #: ).* (?:and|against) .*\)(, # times$|\.$)")
+# Which of several pairs of places conflicts most, when they are close: the addresses of a guest's data decide, and they depend on paths. So they
+# do about false sharing.
+PAIR = re.compile(r"(^\s*# # under .*?\): |conflict on the same data, most often at #: ).* (?:and|against) .*\)(?:(, # times)(?:, by false sharing)?|(\.))$")
 BAR = re.compile(r"(?<=\s)[.=+xfwosb]{20,}(?=\s)")  # where the time goes
 # What the letters of the bars above stand for. It names those that they have, and no others.
 LETTERS = (r"\. outside", "= holding the lock", r"\+ in transactions that committed", "x in transactions that aborted", "f in fallback", "s speculating",
@@ -99,7 +100,7 @@ def shape(line):
     words = re.sub(r"#(?:, #)*, \.\.\.", "#", words)
     words = re.sub(r"#(?:, #)+", "#", words)
     words = BAR.sub("bar", words)
-    words = PAIR.sub(r"\1two places\2", words)
+    words = PAIR.sub(r"\1two places\2\3", words)
     words = re.sub(r"# to # runs", "# runs", words)  # as many as the results needed
     words = re.sub(r"\s+", " ", words).strip()
     words = LEGEND.sub("letters of the bars", words)

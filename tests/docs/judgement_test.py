@@ -130,6 +130,9 @@ PLACES = """\
 def test_the_places_of_a_conflict_may_be_others():
     shown = page("elision compare", PLACES)
     assert judged(shown, printed=PLACES.replace("erase(...) (table.h:649)", "look_up(...) (table.h:7)")) is None
+    assert judged(shown, printed=PLACES.replace("5814 times", "5814 times, by false sharing")) is None
+    assert "the page shows" in judged(shown, printed=PLACES.replace("5814 times", "5814 times, by chance"))
+    assert "the page shows" in judged(shown, printed=PLACES.replace("(table.h:2000).", "(table.h:2000), by false sharing."))
     assert "the page shows" in judged(shown, printed=PLACES.replace("Worker<...>", "Reader"))
     assert "the page shows" in judged(shown, printed=PLACES.replace("conflict on the same data", "share a line"))
     assert "the page shows" in judged(shown, printed=PLACES.replace(" and Table::insert(...) (table.h:2000)", ""))
