@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sections as GCC's transactions. For sources that are compiled with -fgnu-tm: the compiler instruments the
+// accesses.
+#pragma once
+
+#include "sections/plain.h"
+
+namespace workloads::sections {
+
+class GccTm {
+ public:
+  using Transaction = Plain;
+  static constexpr const char* kName = "gcc-tm";
+
+  class Thread {
+   public:
+    explicit Thread(GccTm&) {}
+    /// Not inlined: what its caller holds in registers is not its transaction's to restore.
+    template <class Body>
+    [[gnu::noinline]] void atomically(Body body) {
+      Transaction transaction;
+      __transaction_atomic { body(transaction); }
+      ++counts.commits;
+    }
+    Counts counts;
+  };
+};
+
+}  // namespace workloads::sections

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads of a program over sections: they begin together, and their sections are counted.
+#pragma once
+
+#include <pthread.h>
+
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+#include "sections/plain.h"
+#include "support.h"
+
+namespace workloads::sections {
+
+struct TeamOptions {
+  unsigned threads = 1;
+  std::uint64_t seed = 1;
+  bool no_pin = false;
+};
+
+/// Waits for all threads of a team.
+class TeamBarrier {
+ public:
+  explicit TeamBarrier(unsigned threads) { pthread_barrier_init(&barrier_, nullptr, threads); }
+  ~TeamBarrier() { pthread_barrier_destroy(&barrier_); }
+  TeamBarrier(const TeamBarrier&) = delete;
+  TeamBarrier& operator=(const TeamBarrier&) = delete;
+  void wait() { pthread_barrier_wait(&barrier_); }
+
+ private:
+  pthread_barrier_t barrier_;
+};
+
+/// Runs `work(thread of the back end, index, barrier)` on as many threads as asked, which begin together.
+/// Prints seconds, sections, and aborts of software transactions: "sections:", "seconds:", "throughput:" and
+/// "aborts:", as the other workloads do. `Sections`: the back end.
+template <class Sections, class Work>
+void run_team(Sections& shared, const TeamOptions& options, Work work) {
+  std::vector<Counts> counts(options.threads);
+  TeamBarrier barrier(options.threads), edges(options.threads + 1);
+  std::vector<std::thread> threads;
+  for (unsigned index = 0; index < options.threads; ++index) {
+    threads.emplace_back([&, index] {
+      if (!options.no_pin) pin_to(index);
+      typename Sections::Thread thread(shared);
+      edges.wait();
+      work(thread, index, barrier);
+      edges.wait();
+      counts[index] = thread.counts;
+    });
+  }
+  edges.wait();
+  const std::uint64_t begin = now_ns();
+  edges.wait();
+  const std::uint64_t end = now_ns();
+  for (std::thread& thread : threads) thread.join();
+  Counts sum;
+  for (const Counts& one : counts) sum += one;
+  const double seconds = static_cast<double>(end - begin) / 1e9;
+  std::printf("sections: %" PRIu64 "\nseconds: %.6f\nthroughput: %.1f sections/s\naborts: %" PRIu64 "\n",
+              sum.commits, seconds, static_cast<double>(sum.commits) / seconds, sum.aborts);
+}
+
+}  // namespace workloads::sections
