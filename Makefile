@@ -26,7 +26,7 @@ REAL_PROGRAMS := sysbench kyotocabinet-utils rocksdb-tools
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install deb demo demo-full demo-barrier claims fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-sampling bench-snapshots real-programs clean help
+.PHONY: build install deb demo demo-full demo-barrier claims repro fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-sampling bench-snapshots real-programs clean help
 
 # Builds build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -75,6 +75,16 @@ claims:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo --build $(BUILD) --claims-only --variations 32 --output docs/measured/claims.md
+
+# The papers' claims in one table; writes docs/measured/repro.md. Snakemake comes from a venv, pinned by hash. CLAIMS="NAME..." takes some of them
+# and writes nothing.
+repro:
+	@tools/install-packages "make repro" $(BUILD_PACKAGES) python3-venv
+	@cmake --preset release -S . >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
+	@test -x $(BUILD)/repro-tools/bin/snakemake || { python3 -m venv $(BUILD)/repro-tools && \
+	  $(BUILD)/repro-tools/bin/pip install -q --require-hashes -r repro/workflow/requirements.txt; }
+	@$(BUILD)/repro-tools/bin/python -B tools/repro --build $(BUILD) $(CLAIMS)
 
 # The paper's claim on barriers, on small matrices; half a minute.
 demo-barrier:

@@ -59,7 +59,13 @@ class Plain {
   void release(void* memory) { std::free(memory); }
   /// Undoes the section and runs it again, when what was peeked at turned out to be stale. Here nothing ever
   /// is.
-  [[noreturn]] void restart() { __builtin_trap(); }
+#ifndef __clang__
+  [[gnu::transaction_pure]]
+#endif
+  [[noreturn]] void
+  restart() {
+    __builtin_trap();
+  }
 };
 
 }  // namespace workloads::sections

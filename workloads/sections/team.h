@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -39,27 +40,32 @@ class TeamBarrier {
 /// "aborts:", as the other workloads do. `Sections`: the back end.
 template <class Sections, class Work>
 void run_team(Sections& shared, const TeamOptions& options, Work work) {
-  std::vector<Counts> counts(options.threads);
-  TeamBarrier barrier(options.threads), edges(options.threads + 1);
+  struct alignas(128) Result {
+    Counts counts;
+    std::uint64_t begin_ns = 0, end_ns = 0;
+  };
+  std::vector<Result> results(options.threads);
+  TeamBarrier barrier(options.threads);
   std::vector<std::thread> threads;
   for (unsigned index = 0; index < options.threads; ++index) {
     threads.emplace_back([&, index] {
       if (!options.no_pin) pin_to(index);
       typename Sections::Thread thread(shared);
-      edges.wait();
+      barrier.wait();
+      const std::uint64_t begin_ns = now_ns();
       work(thread, index, barrier);
-      edges.wait();
-      counts[index] = thread.counts;
+      results[index] = {thread.counts, begin_ns, now_ns()};
     });
   }
-  edges.wait();
-  const std::uint64_t begin = now_ns();
-  edges.wait();
-  const std::uint64_t end = now_ns();
   for (std::thread& thread : threads) thread.join();
   Counts sum;
-  for (const Counts& one : counts) sum += one;
-  const double seconds = static_cast<double>(end - begin) / 1e9;
+  std::uint64_t begin_ns = results[0].begin_ns, end_ns = 0;
+  for (const Result& result : results) {
+    sum += result.counts;
+    begin_ns = std::min(begin_ns, result.begin_ns);
+    end_ns = std::max(end_ns, result.end_ns);
+  }
+  const double seconds = static_cast<double>(end_ns - begin_ns) / 1e9;
   std::printf("sections: %" PRIu64 "\nseconds: %.6f\nthroughput: %.1f sections/s\naborts: %" PRIu64 "\n",
               sum.commits, seconds, static_cast<double>(sum.commits) / seconds, sum.aborts);
 }

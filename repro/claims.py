@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The papers' claims as data (claims.toml): which runs a claim needs, and what they say of it. Pure.
+
+A claim that `make repro` judges has a table `ours`:
+
+    machine, options, program   what runs: a described machine, options of `elision vm`, a workload and its arguments. {name} is a setting
+    settings                    its default values
+    every                       the values that a figure shows; runs of `make repro-full` alone
+    statement                   one row for each part of the claim:
+      says, metric              the metric of METRICS; default: throughput
+      of, over                  settings of two runs; the statement is about the ratio of their metrics, or without `over` about one. Of a list of
+                                settings the largest metric counts: so `of` is the best of some designs, `over` the best of the others
+      range                     what the paper gives; a bound of `inf` is open
+      tolerance                 by how much of itself a bound may be missed; of a percentage, in points
+
+A run takes place on several variations of the machine, each with a seed of its own.
+"""
+
+import dataclasses
+import math
+import re
+
+from ranges import Range
+
+HOLDS, DOES_NOT, NOT_SETTLED, NOT_JUDGED = "holds", "does not", "not settled", "not judged"
+MOST = 0.75  # share of variations on which each statement of a claim that holds is true
+
+_NUMBER = r"^{}: ([0-9.]+)"
+
+
+def _printed(name, text):
+    found = re.search(_NUMBER.format(name), text, re.MULTILINE)
+    return float(found.group(1)) if found else math.nan
+
+
+def _throughput(result):
+    return _printed("throughput", result["output"])
+
+
+def _abort_percent(result):
+    """Of hardware transactions."""
+    begins = result["totals"]["begins"]
+    return 100 * (1 - result["totals"]["commits"] / begins) if begins else 0.0
+
+
+def _software_abort_percent(result):
+    aborts, commits = _printed("aborts", result["output"]), _printed("sections", result["output"])
+    return 100 * aborts / (aborts + commits)
+
+
+METRICS = {"throughput": _throughput, "abort percent": _abort_percent, "software abort percent": _software_abort_percent}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One run: the settings that make its command, and the variation of the machine."""
+    claim: str
+    settings: tuple  # of (name, value), in order of their names
+    variation: int
+
+
+def _listed(settings):
+    return settings if isinstance(settings, list) else [settings]
+
+
+@dataclasses.dataclass(frozen=True)
+class Statement:
+    says: str
+    of: list  # of settings
+    over: list | None
+    low: float
+    high: float
+    metric: str = "throughput"
+
+    @classmethod
+    def read(cls, row):
+        low, high = map(float, row["range"])
+        tolerance = row.get("tolerance", 0)
+        if row.get("metric", "throughput").endswith("percent"):
+            low, high = low - tolerance, high + tolerance
+        else:
+            low, high = low * (1 - tolerance), high * (1 + tolerance)
+        return cls(row["says"], _listed(row["of"]), _listed(row["over"]) if "over" in row else None, low, high, row.get("metric", "throughput"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    row: dict
+
+    @property
+    def id(self):
+        return self.row["id"]
+
+    @property
+    def ours(self):
+        return self.row.get("ours")
+
+    def statements(self):
+        return [Statement.read(row) for row in self.ours["statement"]]
+
+    def cell(self, settings, variation):
+        return Cell(self.id, tuple(sorted({**self.ours.get("settings", {}), **settings}.items())), variation)
+
+
+def problems(rows):
+    """What is wrong with the rows of claims.toml, a line each."""
+    for row in rows:
+        ways = [key for key in ("ours", "tool", "missing") if key in row]
+        if len(ways) != 1:
+            yield f"{row['id']}: one of ours, tool and missing, not {', '.join(ways) or 'none'}"
+        for key in ("id", "paper", "where", "says", "workload", "machine", "kind"):
+            if not row.get(key):
+                yield f"{row['id']}: no {key}"
+        for statement in row.get("ours", {}).get("statement", []):
+            if statement.get("metric", "throughput") not in METRICS:
+                yield f"{row['id']}: no metric '{statement['metric']}'"
+            if float(statement["range"][0]) > float(statement["range"][1]):
+                yield f"{row['id']}: {statement['says']}: an empty range"
+
+
+def cells_of(claim, variations, full):
+    """The runs that a claim's statements need; with `full`, those of its figures too."""
+    wanted = []
+    for statement in claim.statements():
+        wanted += statement.of + (statement.over or [])
+    if full:
+        wanted += list(_products(claim.ours.get("every", {})))
+    cells = [claim.cell(settings, variation) for settings in wanted for variation in range(variations)]
+    return list(dict.fromkeys(cells))
+
+
+def _products(every):
+    """Every combination of the values."""
+    combinations = [{}]
+    for name, values in every.items():
+        combinations = [{**one, name: value} for one in combinations for value in values]
+    return combinations if every else []
+
+
+def command(build, claim, cell, statistics):
+    """The words of one run. `statistics`: the file for what the virtual machine counted."""
+    settings = dict(cell.settings)
+    ours = claim.ours
+    options = ours.get("options", "").format(**settings).split()
+    program, *arguments = ours["program"].format(**settings).split()
+    return [f"{build}/bin/elision", "vm", "--machine", ours["machine"], "--variation", str(cell.variation), "--seed", str(cell.variation + 1),
+            *options, "--stats", str(statistics), "--", f"{build}/workloads/{program}", *arguments]
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """What the runs say of a statement."""
+    statement: Statement
+    values: tuple  # by variation
+
+    @property
+    def range(self):
+        return Range.of(self.values)
+
+    @property
+    def times(self):
+        """On how many variations it is true."""
+        return sum(self.statement.low <= value <= self.statement.high for value in self.values)
+
+
+def find(claim, results, variations):
+    """A Found for each statement. `results`: {cell: what it printed and counted}."""
+    found = []
+    for statement in claim.statements():
+        def most(settings, variation, measure=METRICS[statement.metric]):
+            values = [measure(results[claim.cell(one, variation)]) for one in settings]
+            return math.nan if any(map(math.isnan, values)) else max(values)
+
+        values = []
+        for variation in range(variations):
+            value = most(statement.of, variation)
+            if statement.over is not None:
+                under = most(statement.over, variation)
+                value = value / under if under else math.nan
+            values.append(value)
+        found.append(Found(statement, tuple(values)))
+    return found
+
+
+def verdict(found):
+    """HOLDS if each statement is true on most variations, DOES_NOT if one is false on as many."""
+    shares = [one.times / len(one.values) for one in found]
+    if all(share >= MOST for share in shares):
+        return HOLDS
+    return DOES_NOT if any(share <= 1 - MOST for share in shares) else NOT_SETTLED

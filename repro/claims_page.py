@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of the papers' claims (tools/repro). Pure."""
+
+import math
+
+import claims
+import pages
+import performance
+
+TOOLS = {"tools/demo": "[claims](claims.md)", "tools/demo-barrier": "`make demo-barrier`"}
+
+
+def bound_text(value):
+    return "any" if math.isinf(value) else f"{value:.3g}"
+
+
+def unit_of(statement):
+    if statement.metric.endswith("percent"):
+        return " %"
+    return "x" if statement.over is not None else ""
+
+
+def wanted_text(statement):
+    """The range that a statement must be in, tolerance included."""
+    unit = unit_of(statement)
+    if math.isinf(statement.high):
+        return f"at least {bound_text(statement.low)}{unit}"
+    if statement.low <= 0:
+        return f"at most {bound_text(statement.high)}{unit}"
+    return f"{bound_text(statement.low)}{unit} to {bound_text(statement.high)}{unit}"
+
+
+def found_text(found):
+    unit, own = unit_of(found.statement), found.range
+    return f"{own.median:.3g}{unit} [{own.low:.3g} - {own.high:.3g}]"
+
+
+def verdict_of(row, found):
+    """What the table says of a claim."""
+    if "ours" in row:
+        return claims.verdict(found[row["id"]])
+    return f"see {TOOLS[row['tool']]}" if "tool" in row else claims.NOT_JUDGED
+
+
+def statement_rows(row, found):
+    for one in found[row["id"]]:
+        yield [one.statement.says, wanted_text(one.statement), found_text(one), f"{one.times} of {len(one.values)}"]
+
+
+def text(rows, found):
+    """For a terminal: the judged claims with their statements."""
+    lines = []
+    for row in rows:
+        lines.append(f"{row['id']}: {verdict_of(row, found)}")
+        if "ours" in row:
+            lines += [f"  {says}: {what}, wanted {wanted} ({times})" for says, wanted, what, times in statement_rows(row, found)]
+    return "\n".join(lines)
+
+
+def count_line(rows, found):
+    verdicts = [verdict_of(row, found) for row in rows]
+    judged = [verdict for verdict in verdicts if verdict in (claims.HOLDS, claims.DOES_NOT, claims.NOT_SETTLED)]
+    return (f"{len(rows)} claims: {verdicts.count(claims.HOLDS)} of the {len(judged)} judged here hold, {verdicts.count(claims.DOES_NOT)} do not, "
+            f"{verdicts.count(claims.NOT_SETTLED)} are not settled; {sum('tool' in row for row in rows)} are judged elsewhere, "
+            f"{verdicts.count(claims.NOT_JUDGED)} not yet.")
+
+
+def why(row):
+    return row.get("found") or (f"to come: {row['missing']}" if "missing" in row else "")
+
+
+def claim_section(row, found):
+    lines = [f"## {row['id']}", "", *performance.paragraph(f"{row['paper']}, {row['where']}. {row['machine']}. {row['workload']}."),
+             *performance.paragraph(f"The paper: {row['says']}."),
+             *pages.table(["part", "wanted", "found: median and range", "true on"], statement_rows(row, found)), ""]
+    return lines + (performance.paragraph("Why, as far as we found: " + row["found"]) if "found" in row else [])
+
+
+def document(origin, rows, found, variations):
+    lines = ["# The papers' claims", "", "Written by `make repro`.", "", *performance.markdown(performance.origin_cells(origin)), "",
+             *performance.paragraph(
+                 f"Each claim that is judged here ran on {variations} variations of its machine, on which all designs meet the same values. A claim holds if each "
+                 f"of its parts is true on {100 * claims.MOST:.0f} % of them; it does not if one is true on at most {100 * (1 - claims.MOST):.0f} %. Virtual time: other "
+                 "work on this computer changes nothing."),
+             count_line(rows, found), "",
+             *pages.table(["claim", "the paper", "verdict", "why"], [[row["id"], row["says"], verdict_of(row, found), why(row)] for row in rows]), ""]
+    for row in rows:
+        if "ours" in row:
+            lines += claim_section(row, found)
+    return "\n".join(lines).rstrip("\n") + "\n"

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs over sections (workloads/sections): each is right under every back end, and its own check notices lost updates.
+
+A program's words are a small input. `results` are lines of its output that do not depend on the order of sections: with threads they are
+those of the sequential form.
+"""
+
+import dataclasses
+import re
+
+import pytest
+from support import printed, run
+
+MOST_SEEDS = 20
+THREADS = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    name: str
+    words: tuple
+    results: tuple = ()
+
+
+PROGRAMS = (
+    Program("kmeans", ("--points", 1024), ("rounds", "distance")),
+)
+each_program = pytest.mark.parametrize("program", PROGRAMS, ids=[program.name for program in PROGRAMS])
+each_back_end = pytest.mark.parametrize("back_end", ("lock", "api", "tl2", "gcc-tm"))
+
+
+def words_of(elision, program, back_end, threads, seed):
+    return [elision.workload(program.name), "--back-end", back_end, "--threads", threads, "--seed", seed, *program.words]
+
+
+def need(elision, program, back_end):
+    known = re.search(r"--back-end \S*\{([a-z0-9,-]+)\}", printed([elision.workload(program.name), "--help"])).group(1).split(",")
+    if back_end not in known:
+        pytest.skip(f"this compiler has no {back_end}")
+
+
+def results_of(program, text):
+    lines = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    assert float(lines["throughput"].split()[0]) > 0
+    return [(name, lines[name]) for name in program.results]
+
+
+def expected(elision, program, seed):
+    ending = run(words_of(elision, program, "sequential", 1, seed))
+    assert ending.status == 0, ending.stdout
+    return results_of(program, ending.stdout)
+
+
+@each_program
+@each_back_end
+def test_natively(elision, program, back_end, seed):
+    need(elision, program, back_end)
+    for threads in (1, 3):
+        ending = run(words_of(elision, program, back_end, threads, seed))
+        assert ending.status == 0, ending.stdout
+        assert results_of(program, ending.stdout) == expected(elision, program, seed)
+
+
+@each_program
+@each_back_end
+def test_virtually(elision, program, back_end, seed):
+    need(elision, program, back_end)
+    options = ["--seed", seed, *(("--lock", "htm-5") if back_end == "lock" else ())]
+    ending, totals = elision.totals(words_of(elision, program, back_end, THREADS, seed), options)
+    assert ending.status == 0, ending.stdout
+    assert results_of(program, ending.stdout) == expected(elision, program, seed)
+    # As it starts, the library commits one.
+    assert back_end not in ("lock", "api") or totals["commits"] > 10
+
+
+@each_program
+def test_loses_without_conflict_detection(elision, program):
+    """Threads then run through each other: a wrong result, or a crash, or a loop that the limit ends."""
+    options = ["--lock", "htm-10", "--no-conflict-detection"]
+    for seed in range(1, MOST_SEEDS + 1):
+        ending = elision.vm(["timeout", 20, *words_of(elision, program, "lock", THREADS, seed)], [*options, "--seed", seed])
+        if ending.status != 0:
+            return
+    pytest.fail("no seed goes wrong")
+
+
+@pytest.mark.parametrize("words, named", [
+    ("kmeans --back-end magic", "magic"), ("kmeans --back-end sequential --threads 2", "sequential"), ("kmeans -n 9 -m 8", "--most-clusters"),
+    ("kmeans --threads 0", "0"), ("kmeans -t 2", "2"), ("kmeans --points 4", "--points")])
+def test_words_that_are_wrong(elision, words, named):
+    program, *more = words.split()
+    ending = run([elision.workload(program), *more])
+    assert (ending.status, ending.stdout) == (2, "")
+    assert len(ending.stderr.splitlines()) == 1
+    assert named in ending.stderr

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims as data: which runs they need, and what made-up results say of them."""
+
+import copy
+import tomllib
+
+import claims
+import claims_page
+import pytest
+from support import ROOT
+
+ROW = {
+    "id": "faster", "paper": "A paper", "where": "1", "kind": "ratio", "machine": "a machine", "workload": "work", "says": "new is 2x to 3x old",
+    "ours": {
+        "machine": "m", "options": "--lock {lock}", "program": "work --threads {threads}", "settings": {"threads": 8},
+        "every": {"threads": [1, 8], "lock": ["old", "new"]},
+        "statement": [{"says": "new is 2x to 3x old", "of": {"lock": "new"}, "over": {"lock": "old"}, "range": [2, 3]},
+                      {"says": "few aborts", "metric": "abort percent", "of": {"lock": "new"}, "range": [0, 5], "tolerance": 10}]}}
+CLAIM = claims.Claim(ROW)
+
+
+def changed(**statement):
+    row = copy.deepcopy(ROW)
+    row["ours"]["statement"][0].update(statement)
+    return claims.Claim(row)
+
+
+def results(new=(25, 25, 25, 25), commits=(90, 90, 90, 90), claim=CLAIM):
+    """Of each variation: what `old` makes is 10."""
+    found = {}
+    for variation, (throughput, committed) in enumerate(zip(new, commits)):
+        totals = {"begins": 100, "commits": committed}
+        found[claim.cell({"lock": "old"}, variation)] = {"output": "throughput: 10.0 sections/s\n", "totals": totals}
+        found[claim.cell({"lock": "new"}, variation)] = {"output": f"throughput: {throughput} sections/s\n", "totals": totals}
+    return found
+
+
+def verdict(claim=CLAIM, **how):
+    return claims.verdict(claims.find(claim, results(claim=claim, **how), 4))
+
+
+def test_every_claim_of_the_papers_has_a_row():
+    rows = tomllib.loads((ROOT / "repro/claims.toml").read_text())["claim"]
+    listed = [line for line in (ROOT / "repro/claims-of-the-papers.txt").read_text().splitlines() if not line.startswith("#")]
+    assert len(listed) == 29
+    assert sorted(row["id"] for row in rows) == sorted(listed)
+    assert list(claims.problems(rows)) == []
+
+
+@pytest.mark.parametrize("change, named", [
+    ({"ours": None}, "one of ours, tool and missing, not none"), ({"missing": "work"}, "not ours, missing"), ({"says": ""}, "no says")])
+def test_a_row_that_is_wrong(change, named):
+    row = {key: value for key, value in {**ROW, **change}.items() if value is not None}
+    assert any(named in problem for problem in claims.problems([row]))
+
+
+@pytest.mark.parametrize("change, named", [({"metric": "speed"}, "no metric 'speed'"), ({"range": [3, 2]}, "an empty range")])
+def test_a_statement_that_is_wrong(change, named):
+    assert any(named in problem for problem in claims.problems([changed(**change).row]))
+
+
+def test_cells_are_those_of_statements_each_once():
+    cells = claims.cells_of(CLAIM, 2, full=False)
+    assert {cell.settings for cell in cells} == {(("lock", "new"), ("threads", 8)), (("lock", "old"), ("threads", 8))}
+    assert len(cells) == 4
+
+
+def test_cells_of_figures():
+    assert len(claims.cells_of(CLAIM, 2, full=True)) == 8
+
+
+def test_the_command_of_a_run():
+    words = claims.command("/b", CLAIM, CLAIM.cell({"lock": "new"}, 3), "/s")
+    assert words == ["/b/bin/elision", "vm", "--machine", "m", "--variation", "3", "--seed", "4", "--lock", "new", "--stats", "/s", "--",
+                     "/b/workloads/work", "--threads", "8"]
+
+
+def test_a_claim_that_holds():
+    assert verdict() == claims.HOLDS
+    assert verdict(new=(25, 25, 25, 35)) == claims.HOLDS  # on three of four
+
+
+def test_a_claim_that_does_not():
+    assert verdict(new=(15, 15, 15, 25)) == claims.DOES_NOT
+    assert verdict(new=(35, 35, 35, 35)) == claims.DOES_NOT
+    assert verdict(commits=(80, 80, 80, 80)) == claims.DOES_NOT  # 20 % of aborts, with 15 at most
+
+
+def test_a_claim_that_is_not_settled():
+    assert verdict(new=(15, 15, 25, 25)) == claims.NOT_SETTLED
+
+
+def test_a_tolerance_is_of_the_bounds():
+    assert verdict(claim=changed(tolerance=0.25), new=(16, 16, 16, 16)) == claims.HOLDS
+    assert verdict(claim=changed(tolerance=0.25), new=(14, 14, 14, 14)) == claims.DOES_NOT
+
+
+def test_a_run_that_tells_no_throughput_makes_a_statement_false():
+    told = results()
+    for result in told.values():
+        result["output"] = ""
+    assert claims.verdict(claims.find(CLAIM, told, 4)) == claims.DOES_NOT
+
+
+def test_the_best_of_several_counts():
+    better = changed(over=[{"lock": "old"}, {"lock": "new"}], range=[1, 1])
+    assert verdict(claim=better) == claims.HOLDS  # new is the best of both
+    assert verdict(claim=better, new=(5, 5, 5, 5)) == claims.DOES_NOT
+
+
+def test_software_aborts():
+    assert claims.METRICS["software abort percent"]({"output": "sections: 30\naborts: 10\n"}) == 25
+
+
+def test_the_table_has_a_row_for_each_claim():
+    rows = [ROW, {**{key: value for key, value in ROW.items() if key != "ours"}, "id": "later", "missing": "a workload"}]
+    found = {"faster": claims.find(CLAIM, results(), 4)}
+    text = claims_page.text(rows, found)
+    assert "faster: holds\n  new is 2x to 3x old: 2.5x [2.5 - 2.5], wanted 2x to 3x (4 of 4)\n  few aborts: 10 % [10 - 10], wanted at most 15 % (4 of 4)" in text
+    assert "later: not judged" in text
+    assert claims_page.count_line(rows, found) == (
+        "2 claims: 1 of the 1 judged here hold, 0 do not, 0 are not settled; 0 are judged elsewhere, 1 not yet.")

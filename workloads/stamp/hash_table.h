@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hash table of a fixed number of buckets, each a sorted list (list.h), as STAMP's genome uses it. It
+// counts no elements, so insertions into different buckets have only lines of memory in common: a bucket has
+// 32 bytes.
+//
+// Operations are for use in a section, with its transaction; each has the read and write set of that
+// operation on one list. The user computes hashes.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "sections/plain.h"
+#include "stamp/list.h"
+
+namespace workloads::stamp {
+
+template <class Data, class Compare>
+class HashTable {
+ public:
+  using Bucket = List<Data, Compare>;
+
+  explicit HashTable(std::size_t buckets) : buckets_(buckets), memory_(new Padded[buckets]) {}
+  /// Gives back the nodes. Their data stays with the user.
+  ~HashTable() {
+    sections::Plain plain;
+    for (std::size_t i = 0; i < buckets_; ++i) memory_[i].list.clear(plain);
+  }
+  HashTable(const HashTable&) = delete;
+  HashTable& operator=(const HashTable&) = delete;
+
+  /// False if there is equal data.
+  template <class Transaction>
+  bool insert(Transaction& transaction, std::size_t hash, Data* data) {
+    return bucket_of(hash).insert(transaction, data);
+  }
+  /// What is equal to `data`; null: nothing.
+  template <class Transaction>
+  Data* find(Transaction& transaction, std::size_t hash, const Data* data) {
+    return bucket_of(hash).find(transaction, data);
+  }
+
+  std::size_t buckets() const { return buckets_; }
+  Bucket& bucket(std::size_t index) const { return memory_[index].list; }
+  Bucket& bucket_of(std::size_t hash) const { return bucket(hash % buckets_); }
+
+ private:
+  struct alignas(32) Padded {
+    Bucket list;
+  };
+
+  const std::size_t buckets_;
+  const std::unique_ptr<Padded[]> memory_;
+};
+
+}  // namespace workloads::stamp
