@@ -97,7 +97,8 @@ void work(Bench& bench, unsigned thread, ThreadResult& result) {
   result.state = own;
 }
 
-/// Returns the exit code.
+/// Returns the exit code. The threads' own generators are checked too, so that no compiler leaves their steps
+/// out.
 int check(const Bench& bench, const std::vector<ThreadResult>& results) {
   const Options& options = bench.options;
   std::uint64_t sections = options.threads * options.warmup;

@@ -400,7 +400,7 @@ int run(const Options& options) {
   }
   std::printf("segments: %zu, %zu different\nsequence: %zu nucleotides, %s\n", input.segments(),
               assembly.unique(), assembly.sequence().size(),
-              assembly.sequence() == input.gene ? "the gene" : "not the gene, which segments leave open");
+              assembly.sequence() == input.gene ? "the gene" : "not the gene, as overlaps are ambiguous");
   return 0;
 }
 
