@@ -24,8 +24,8 @@
 //
 // Defaults: 6144 zones of 256 bytes in 32 parts, from the arguments "x32 d6144 256" of HTMBench's runs. 256
 // bytes keep zones on lines of their own, so there is no false sharing; with 32, the least, two zones share a
-// line. Zones of 256 bytes use a quarter of L1's sets: in mode random, sections with 60 scatter zones exceed
-// it.
+// line. Zones of 256 bytes use a quarter of L1's sets: in mode random, sections with 60 scatter zones often
+// exceed it.
 //
 // All amounts are multiples of 2^-10 and at most 1, so sums are exact in any order up to 2^43 deposits. After
 // the run each zone must have exactly what was deposited there: else "WRONG residue", or "LOST" under none,

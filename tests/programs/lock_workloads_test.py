@@ -85,6 +85,29 @@ def test_packets(elision, locks, lock, condition):
     assert lock != "htm-10" or condition == "glibc" or totals["commits"] >= 20
 
 
+CLOMP = ["--parts", 8, "--zones", 32, "--mode", "first-parts", "--repeats", 4]
+each_variant = pytest.mark.parametrize("variant", ["small-atomic", "small-critical", "large-critical", "small-tm", "large-tm"])
+
+
+@each_variant
+def test_clomp(elision, variant):
+    words = [elision.workload("clomp"), "--threads", THREADS, "--variant", variant, *CLOMP]
+    ending, totals = elision.totals(words, ["--machine", "core-i7-4770"])
+    assert ending.status == 0, ending.stdout
+    assert "throughput: " in ending.stdout
+    assert totals["commits"] > 10 or not variant.endswith("-tm")
+
+
+@pytest.mark.parametrize("lock", ["tts", "ttstle"])
+def test_preemption(elision, lock):
+    """More threads than CPUs."""
+    words = [elision.workload("preemption"), "--threads", 5, "--sections", 400, "--outside", 2000]
+    ending, totals = elision.totals(words, ["--machine", "core-i7-4770", "--cpus", 2, "--lock", lock])
+    assert ending.status == 0, ending.stdout
+    assert "throughput: " in ending.stdout
+    assert lock == "tts" or totals["commits"] > 100
+
+
 MUTEXES = ["normal", "recursive", "errorcheck", "adaptive", "trylock", "timedlock"]
 EVERY_LOCK = [*MUTEXES, "spin", "read", "write"]
 UNCONTENDED = [*(f"{count} {name}" for count in ("one", "two") for name in EVERY_LOCK), "two condition"]
@@ -124,12 +147,22 @@ def test_lockcost_virtually(elision):
 
 
 @pytest.mark.parametrize("cpus, words", [(THREADS, lambda elision: onelock(elision, "counters", "pthread", sections=4000)),
-                                         (2, lambda elision: lockcost(elision, "contended"))], ids=["onelock", "lockcost"])
+                                         (2, lambda elision: lockcost(elision, "contended")),
+                                         (8, lambda elision: [elision.workload("preemption"), "--threads", 4, "--sections", 400, "--outside", 200])],
+                         ids=["onelock", "lockcost", "preemption"])
 def test_loses_without_conflict_detection(elision, cpus, words):
     """Not the containers: they would rather crash or hang."""
     options = ["--cpus", cpus, "--lock", "htm-10", "--no-conflict-detection"]
     endings = (elision.vm(words(elision), [*options, "--seed", seed]) for seed in range(1, MOST_SEEDS + 1))
     assert any(ending.status == 1 and "LOST" in ending.stdout for ending in endings)
+
+
+def test_loses_in_clomp(elision):
+    """Where no lock keeps threads apart, and where transactions do not see each other."""
+    for variant, options in (("none", ()), ("large-tm", ("--no-conflict-detection",))):
+        words = [elision.workload("clomp"), "--threads", 4, "--variant", variant, "--mode", "first-parts"]
+        endings = (elision.vm(words, ["--machine", "core-i7-4770", *options, "--seed", seed]) for seed in range(1, MOST_SEEDS + 1))
+        assert any(ending.status == 1 and re.search("LOST|WRONG residue", ending.stdout) for ending in endings)
 
 
 def test_words_of_a_limit_are_kept(elision):
@@ -141,6 +174,7 @@ def test_words_of_a_limit_are_kept(elision):
     ("onelock --structure tree", "tree"), ("onelock --lock none", "none"), ("onelock --seconds 1 --sections 1", "--sections"),
     ("onelock --threads 0", "0"), ("packets --threads 3", "3"), ("packets --locks two", "two"), ("backward_solver --rows 0", "0"),
     ("updates --variant magic", "magic"), ("updates --variant coarse-x", "coarse-x"), ("updates --kernel sort", "sort"),
+    ("clomp --parts 2 --threads 4", "--parts"), ("clomp --variant x", "x"), ("preemption --threads 0", "0"),
     ("arraybench --update store --warmup 0", "--warmup"), ("arraybench --writes 0", "0"), ("lockcost everything", "everything"), ("lockcost --pairs x", "x")])
 def test_words_that_are_wrong(elision, words, named):
     program, *more = words.split()
