@@ -51,9 +51,7 @@ class Plain {
   template <class T>
   T* make_array(std::size_t number) {
     static_assert(std::is_trivial_v<T>);
-    T* const array = static_cast<T*>(std::malloc(number * sizeof(T)));
-    for (std::size_t i = 0; array != nullptr && i < number; ++i) array[i] = T{};
-    return array;
+    return static_cast<T*>(std::calloc(number, sizeof(T)));
   }
   /// Gives back what make() or make_array() returned, if the section commits.
   void release(void* memory) { std::free(memory); }

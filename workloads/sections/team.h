@@ -55,6 +55,7 @@ void run_team(Sections& shared, const TeamOptions& options, Work work) {
       const std::uint64_t begin_ns = now_ns();
       work(thread, index, barrier);
       results[index] = {thread.counts, begin_ns, now_ns()};
+      barrier.wait();  // what a back end keeps for its threads may be read by others until then
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -34,11 +34,6 @@ class HashTable {
   bool insert(Transaction& transaction, std::size_t hash, Data* data) {
     return bucket_of(hash).insert(transaction, data);
   }
-  /// What is equal to `data`; null: nothing.
-  template <class Transaction>
-  Data* find(Transaction& transaction, std::size_t hash, const Data* data) {
-    return bucket_of(hash).find(transaction, data);
-  }
 
   std::size_t buckets() const { return buckets_; }
   Bucket& bucket(std::size_t index) const { return memory_[index].list; }

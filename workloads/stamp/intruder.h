@@ -169,6 +169,9 @@ class Decoder {
     return complete_.pop(transaction, decoded) ? decoded : nullptr;
   }
 
+  /// Whether it has no packets and its tree is a red-black tree. After the threads have ended.
+  bool is_empty() const { return flows_.check() && flows_.size() == 0; }
+
  private:
   using Fragments = stamp::List<const Packet, ComparePackets>;
 
@@ -191,7 +194,7 @@ class Decoder {
       end = copy(node->data, end);
     fragments->clear(transaction);
     transaction.release(fragments);
-    flows_.remove(transaction, flow);
+    flows_.erase(transaction, flow);
     put(transaction, flow, data, length);
   }
 
@@ -258,6 +261,7 @@ class Detection {
         return "data of a flow";
     }
     if (all.size() != seen.size()) return "number of decoded flows";
+    if (!decoder_.is_empty()) return "decoder";
     return attacks() == input_.attacks() ? nullptr : "attacks";
   }
 
