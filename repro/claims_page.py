@@ -66,7 +66,8 @@ def count_line(rows, found):
 
 
 def why(row):
-    return row.get("found") or (f"to come: {row['missing']}" if "missing" in row else "")
+    reasons = [row.get("found"), row.get("left_out"), f"to come: {row['missing']}" if "missing" in row else None]
+    return "; ".join(filter(None, reasons))
 
 
 def claim_section(row, found):
