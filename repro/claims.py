@@ -5,7 +5,6 @@ A claim that `make repro` judges has a table `ours`:
 
     machine, options, program   what runs: a described machine, options of `elision vm`, a workload and its arguments. {name} is a setting
     settings                    its default values
-    every                       the values that a figure shows; runs of `make repro-full` alone
     statement                   one row for each part of the claim:
       says, metric              the metric of METRICS; default: throughput
       of, over                  settings of two runs; the statement is about the ratio of their metrics, or without `over` about one. Of a list of
@@ -17,7 +16,6 @@ A run takes place on several variations of the machine, each with a seed of its 
 """
 
 import dataclasses
-import math
 import re
 
 from ranges import Range
@@ -25,26 +23,34 @@ from ranges import Range
 HOLDS, DOES_NOT, NOT_SETTLED, NOT_JUDGED = "holds", "does not", "not settled", "not judged"
 MOST = 0.75  # share of variations on which each statement of a claim that holds is true
 
-_NUMBER = r"^{}: ([0-9.]+)"
+
+class NotMeasured(Exception):
+    """A run says nothing about a metric; the message names both."""
 
 
-def _printed(name, text):
-    found = re.search(_NUMBER.format(name), text, re.MULTILINE)
-    return float(found.group(1)) if found else math.nan
+def _printed(name, result):
+    found = re.search(rf"^{name}: ([0-9.]+)", result["output"], re.MULTILINE)
+    if not found:
+        raise NotMeasured(f"no '{name}:' in what a run printed: {result['output'][:200]!r}")
+    return float(found.group(1))
 
 
 def _throughput(result):
-    return _printed("throughput", result["output"])
+    return _printed("throughput", result)
 
 
 def _abort_percent(result):
     """Of hardware transactions."""
     begins = result["totals"]["begins"]
-    return 100 * (1 - result["totals"]["commits"] / begins) if begins else 0.0
+    if begins == 0:
+        raise NotMeasured("a run whose aborts are asked for began no transaction")
+    return 100 * (1 - result["totals"]["commits"] / begins)
 
 
 def _software_abort_percent(result):
-    aborts, commits = _printed("aborts", result["output"]), _printed("sections", result["output"])
+    aborts, commits = _printed("aborts", result), _printed("sections", result)
+    if aborts + commits == 0:
+        raise NotMeasured("a run whose aborts are asked for had no section")
     return 100 * aborts / (aborts + commits)
 
 
@@ -102,39 +108,41 @@ class Claim:
         return Cell(self.id, tuple(sorted({**self.ours.get("settings", {}), **settings}.items())), variation)
 
 
+STATEMENT_KEYS = {"says", "metric", "of", "over", "range", "tolerance"}
+
+
 def problems(rows):
     """What is wrong with the rows of claims.toml, a line each."""
     for row in rows:
+        name = row.get("id", "a row without id")
         ways = [key for key in ("ours", "tool", "missing") if key in row]
         if len(ways) != 1:
-            yield f"{row['id']}: one of ours, tool and missing, not {', '.join(ways) or 'none'}"
+            yield f"{name}: one of ours, tool and missing, not {', '.join(ways) or 'none'}"
         for key in ("id", "paper", "where", "says", "workload", "machine", "kind"):
             if not row.get(key):
-                yield f"{row['id']}: no {key}"
+                yield f"{name}: no {key}"
         for statement in row.get("ours", {}).get("statement", []):
-            if statement.get("metric", "throughput") not in METRICS:
-                yield f"{row['id']}: no metric '{statement['metric']}'"
-            if float(statement["range"][0]) > float(statement["range"][1]):
-                yield f"{row['id']}: {statement['says']}: an empty range"
+            yield from (f"{name}: {problem}" for problem in _statement_problems(row["ours"], statement))
 
 
-def cells_of(claim, variations, full):
-    """The runs that a claim's statements need; with `full`, those of its figures too."""
-    wanted = []
-    for statement in claim.statements():
-        wanted += statement.of + (statement.over or [])
-    if full:
-        wanted += list(_products(claim.ours.get("every", {})))
-    cells = [claim.cell(settings, variation) for settings in wanted for variation in range(variations)]
-    return list(dict.fromkeys(cells))
+def _statement_problems(ours, statement):
+    for key in sorted(set(statement) - STATEMENT_KEYS):
+        yield f"unknown '{key}' in a statement"
+    if statement.get("metric", "throughput") not in METRICS:
+        yield f"no metric '{statement['metric']}'"
+    if float(statement["range"][0]) > float(statement["range"][1]):
+        yield f"{statement['says']}: an empty range"
+    formats = ours["program"] + ours.get("options", "")
+    for settings in _listed(statement["of"]) + _listed(statement.get("over", [])):
+        given = set(ours.get("settings", {})) | set(settings)
+        if given != set(re.findall(r"{(\w+)}", formats)):
+            yield f"{statement['says']}: its settings are not those of the program and its options"
 
 
-def _products(every):
-    """Every combination of the values."""
-    combinations = [{}]
-    for name, values in every.items():
-        combinations = [{**one, name: value} for one in combinations for value in values]
-    return combinations if every else []
+def cells_of(claim, variations):
+    """The runs that a claim's statements need, each once."""
+    settings = [one for statement in claim.statements() for one in statement.of + (statement.over or [])]
+    return list(dict.fromkeys(claim.cell(one, variation) for one in settings for variation in range(variations)))
 
 
 def command(build, claim, cell, statistics):
@@ -168,15 +176,13 @@ def find(claim, results, variations):
     found = []
     for statement in claim.statements():
         def most(settings, variation, measure=METRICS[statement.metric]):
-            values = [measure(results[claim.cell(one, variation)]) for one in settings]
-            return math.nan if any(map(math.isnan, values)) else max(values)
+            return max(measure(results[claim.cell(one, variation)]) for one in settings)
 
         values = []
         for variation in range(variations):
             value = most(statement.of, variation)
             if statement.over is not None:
-                under = most(statement.over, variation)
-                value = value / under if under else math.nan
+                value /= most(statement.over, variation)
             values.append(value)
         found.append(Found(statement, tuple(values)))
     return found

@@ -10,10 +10,6 @@ import performance
 TOOLS = {"tools/demo": "[claims](claims.md)", "tools/demo-barrier": "`make demo-barrier`"}
 
 
-def bound_text(value):
-    return "any" if math.isinf(value) else f"{value:.3g}"
-
-
 def unit_of(statement):
     if statement.metric.endswith("percent"):
         return " %"
@@ -24,10 +20,10 @@ def wanted_text(statement):
     """The range that a statement must be in, tolerance included."""
     unit = unit_of(statement)
     if math.isinf(statement.high):
-        return f"at least {bound_text(statement.low)}{unit}"
+        return f"at least {statement.low:.3g}{unit}"
     if statement.low <= 0:
-        return f"at most {bound_text(statement.high)}{unit}"
-    return f"{bound_text(statement.low)}{unit} to {bound_text(statement.high)}{unit}"
+        return f"at most {statement.high:.3g}{unit}"
+    return f"{statement.low:.3g}{unit} to {statement.high:.3g}{unit}"
 
 
 def found_text(found):

@@ -166,7 +166,7 @@ void parse(workloads::CommandLine& line, Options& options) {
       .one_of({"increment", "store"});
   line.add("--threads", options.threads).within(1, 1024);
   const workloads::Option seconds =
-      line.add("--seconds", options.length.seconds, "length of the counted window");
+      line.add("--seconds", options.length.seconds, "length of the counted window").within_real(0, 1e6);
   line.add("--sections", options.length.sections, "run this many sections in total instead")
       .excludes(seconds);
   line.add("--spread", options.spread, "uncounted writes without the mutex, a line of the array")

@@ -7,6 +7,20 @@
 #include <utility>
 
 namespace workloads {
+namespace {
+
+std::string text_of(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
+/// CLI11 would take -1 as the largest number.
+std::string complain_about_sign(const std::string& word) {
+  return word.find('-') == std::string::npos ? "" : "Value " + word + " is negative";
+}
+
+}  // namespace
 
 Option Option::within(std::int64_t low, std::int64_t high) const {
   option_->check(CLI::Range(low, high));
@@ -14,7 +28,11 @@ Option Option::within(std::int64_t low, std::int64_t high) const {
 }
 
 Option Option::within_real(double low, double high) const {
-  option_->check(CLI::Range(low, high));
+  option_->check([low, high](const std::string& word) -> std::string {
+    double value = 0;
+    if (CLI::detail::lexical_cast(word, value) && low <= value && value <= high) return {};  // no NaN
+    return "Value " + word + " not in range " + text_of(low) + " to " + text_of(high);
+  });
   return *this;
 }
 
@@ -38,11 +56,11 @@ Option CommandLine::add(const std::string& name, int& value, const std::string& 
 }
 
 Option CommandLine::add(const std::string& name, unsigned& value, const std::string& help) {
-  return Option(app_->add_option(name, value, help));
+  return Option(app_->add_option(name, value, help)->check(complain_about_sign));
 }
 
 Option CommandLine::add(const std::string& name, std::uint64_t& value, const std::string& help) {
-  return Option(app_->add_option(name, value, help));
+  return Option(app_->add_option(name, value, help)->check(complain_about_sign));
 }
 
 Option CommandLine::add(const std::string& name, double& value, const std::string& help) {

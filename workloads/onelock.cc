@@ -250,7 +250,7 @@ void parse(workloads::CommandLine& line, Options& options) {
   line.add("--reads", options.reads, "percent of the sections that only read").within(0, 100);
   line.add("--size", options.size, "counters, or keys at the start").within(1, 1 << 28);
   const workloads::Option seconds =
-      line.add("--seconds", options.length.seconds, "length of the counted window");
+      line.add("--seconds", options.length.seconds, "length of the counted window").within_real(0, 1e6);
   line.add("--sections", options.length.sections, "run this many sections in total instead")
       .excludes(seconds);
   line.add("--warmup", options.warmup, "uncounted sections of each thread");

@@ -132,7 +132,7 @@ void add_options(workloads::CommandLine& line, Options& options) {
   line.add("--inside", options.inside, "steps of the shared generator in a section");
   line.add("--outside", options.outside, "steps of a thread's own generator between sections");
   const workloads::Option seconds =
-      line.add("--seconds", options.length.seconds, "length of the counted window");
+      line.add("--seconds", options.length.seconds, "length of the counted window").within_real(0, 1e6);
   line.add("--sections", options.length.sections, "run this many sections in total instead")
       .excludes(seconds);
   line.add("--warmup", options.warmup, "uncounted sections of each thread");

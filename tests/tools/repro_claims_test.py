@@ -13,7 +13,6 @@ ROW = {
     "id": "faster", "paper": "A paper", "where": "1", "kind": "ratio", "machine": "a machine", "workload": "work", "says": "new is 2x to 3x old",
     "ours": {
         "machine": "m", "options": "--lock {lock}", "program": "work --threads {threads}", "settings": {"threads": 8},
-        "every": {"threads": [1, 8], "lock": ["old", "new"]},
         "statement": [{"says": "new is 2x to 3x old", "of": {"lock": "new"}, "over": {"lock": "old"}, "range": [2, 3]},
                       {"says": "few aborts", "metric": "abort percent", "of": {"lock": "new"}, "range": [0, 5], "tolerance": 10}]}}
 CLAIM = claims.Claim(ROW)
@@ -48,25 +47,23 @@ def test_every_claim_of_the_papers_has_a_row():
 
 
 @pytest.mark.parametrize("change, named", [
-    ({"ours": None}, "one of ours, tool and missing, not none"), ({"missing": "work"}, "not ours, missing"), ({"says": ""}, "no says")])
+    ({"ours": None}, "one of ours, tool and missing, not none"), ({"missing": "work"}, "not ours, missing"), ({"says": ""}, "no says"), ({"id": None}, "no id")])
 def test_a_row_that_is_wrong(change, named):
     row = {key: value for key, value in {**ROW, **change}.items() if value is not None}
     assert any(named in problem for problem in claims.problems([row]))
 
 
-@pytest.mark.parametrize("change, named", [({"metric": "speed"}, "no metric 'speed'"), ({"range": [3, 2]}, "an empty range")])
+@pytest.mark.parametrize("change, named", [
+    ({"metric": "speed"}, "no metric 'speed'"), ({"range": [3, 2]}, "an empty range"), ({"tolerence": 1}, "unknown 'tolerence'"),
+    ({"of": {"lock": "new", "size": 3}}, "not those of the program")])
 def test_a_statement_that_is_wrong(change, named):
     assert any(named in problem for problem in claims.problems([changed(**change).row]))
 
 
 def test_cells_are_those_of_statements_each_once():
-    cells = claims.cells_of(CLAIM, 2, full=False)
+    cells = claims.cells_of(CLAIM, 2)
     assert {cell.settings for cell in cells} == {(("lock", "new"), ("threads", 8)), (("lock", "old"), ("threads", 8))}
     assert len(cells) == 4
-
-
-def test_cells_of_figures():
-    assert len(claims.cells_of(CLAIM, 2, full=True)) == 8
 
 
 def test_the_command_of_a_run():
@@ -95,11 +92,23 @@ def test_a_tolerance_is_of_the_bounds():
     assert verdict(claim=changed(tolerance=0.25), new=(14, 14, 14, 14)) == claims.DOES_NOT
 
 
-def test_a_run_that_tells_no_throughput_makes_a_statement_false():
-    told = results()
-    for result in told.values():
-        result["output"] = ""
-    assert claims.verdict(claims.find(CLAIM, told, 4)) == claims.DOES_NOT
+@pytest.mark.parametrize("metric, result, named", [
+    ("throughput", {"output": ""}, "no 'throughput:'"), ("abort percent", {"totals": {"begins": 0, "commits": 0}}, "began no transaction"),
+    ("software abort percent", {"output": "sections: 0\naborts: 0\n"}, "no section"), ("software abort percent", {"output": "sections: 9\n"}, "no 'aborts:'")])
+def test_a_run_without_the_metric_is_no_verdict(metric, result, named):
+    with pytest.raises(claims.NotMeasured, match=named):
+        claims.METRICS[metric](result)
+
+
+def test_abort_rates_of_stamp_are_those_of_the_table():
+    rows = tomllib.loads((ROOT / "repro/claims.toml").read_text())["claim"]
+    row = next(row for row in rows if row["id"] == "tsx-stamp-aborts")
+    for statement in row["ours"]["statement"]:
+        application, kind, threads = statement["says"].split(":")[0].split(", ")
+        published = row[kind][application][row["threads"].index(int(threads.split()[0]))]
+        assert statement["range"] == [published, published]
+        assert statement["of"]["threads"] == int(threads.split()[0])
+        assert statement["of"]["work"].split()[0] == application
 
 
 def test_the_best_of_several_counts():

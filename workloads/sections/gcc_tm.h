@@ -10,12 +10,13 @@ namespace workloads::sections {
 class GccTm {
  public:
   using Transaction = Plain;
-  static constexpr const char* kName = "gcc-tm";
+  static constexpr bool kCountsAborts = false;  // libitm tells nobody
 
   class Thread {
    public:
     explicit Thread(GccTm&) {}
-    /// Not inlined: what its caller holds in registers is not its transaction's to restore.
+    /// Runs `body(transaction)` as one section (plain.h). Not inlined: what its caller holds in registers is
+    /// not its transaction's to restore.
     template <class Body>
     [[gnu::noinline]] void atomically(Body body) {
       Transaction transaction;

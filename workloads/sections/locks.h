@@ -15,12 +15,11 @@ class GlobalLock {
  public:
   using Transaction = Plain;
   static constexpr const char* kName = "lock";
+  static constexpr bool kCountsAborts = false;
 
   class Thread {
    public:
     explicit Thread(GlobalLock& shared) : mutex_(shared.mutex_) {}
-    /// Runs `body(transaction)` as one section. A back end may run it several times: it sets whatever it
-    /// leaves behind in each run, and has no objects with destructors.
     template <class Body>
     void atomically(Body body) {
       Transaction transaction;
@@ -44,6 +43,7 @@ class ApiLock {
  public:
   using Transaction = Plain;
   static constexpr const char* kName = "api";
+  static constexpr bool kCountsAborts = false;
 
   class Thread {
    public:
@@ -71,6 +71,7 @@ class Sequential {
  public:
   using Transaction = Plain;
   static constexpr const char* kName = "sequential";
+  static constexpr bool kCountsAborts = false;
 
   class Thread {
    public:

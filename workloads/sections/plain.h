@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accesses of a section that needs no help from software: it runs alone, under a lock, or as a transaction of
 // the compiler's or the CPU's.
+//
+// A back end is a class for what all threads share. It has
+//
+//   kName                   its name on the command line (GccTm's is known to program.cc alone, which cannot
+//   include it) kCountsAborts           whether Counts::aborts says something Transaction             what a
+//   section accesses memory through: Plain, or a class with the same members Thread(shared)          a
+//   thread's handle, made and used by that thread alone
+//     atomically(body)      runs `body(transaction)` as one section, perhaps several times. A section sets
+//     whatever it leaves behind in each
+//                           run, has no objects with destructors, throws nothing, and calls only what GCC can
+//                           instrument
+//     counts                of the thread's sections so far
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <new>
 #include <type_traits>
 #include <utility>
 

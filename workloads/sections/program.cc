@@ -11,7 +11,9 @@
 
 #include <cstdio>
 #include <map>
+#include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "command_line.h"
@@ -69,4 +71,12 @@ int program(int argc, char** argv) {
 }  // namespace
 }  // namespace workloads::PROGRAM
 
-int main(int argc, char** argv) { return workloads::PROGRAM::program(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return workloads::PROGRAM::program(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return workloads::PROGRAM::complain("not enough memory for this input");
+  } catch (const std::system_error& error) {  // of a thread
+    return workloads::PROGRAM::complain(error.what());
+  }
+}

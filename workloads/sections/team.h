@@ -36,8 +36,8 @@ class TeamBarrier {
 };
 
 /// Runs `work(thread of the back end, index, barrier)` on as many threads as asked, which begin together.
-/// Prints seconds, sections, and aborts of software transactions: "sections:", "seconds:", "throughput:" and
-/// "aborts:", as the other workloads do. `Sections`: the back end.
+/// Prints "sections:", "seconds:" and "throughput:" as the other workloads do, and "aborts:" if the back end
+/// counts them. `Sections`: the back end.
 template <class Sections, class Work>
 void run_team(Sections& shared, const TeamOptions& options, Work work) {
   struct alignas(128) Result {
@@ -67,8 +67,9 @@ void run_team(Sections& shared, const TeamOptions& options, Work work) {
     end_ns = std::max(end_ns, result.end_ns);
   }
   const double seconds = static_cast<double>(end_ns - begin_ns) / 1e9;
-  std::printf("sections: %" PRIu64 "\nseconds: %.6f\nthroughput: %.1f sections/s\naborts: %" PRIu64 "\n",
-              sum.commits, seconds, static_cast<double>(sum.commits) / seconds, sum.aborts);
+  std::printf("sections: %" PRIu64 "\nseconds: %.6f\nthroughput: %.1f sections/s\n", sum.commits, seconds,
+              static_cast<double>(sum.commits) / seconds);
+  if (Sections::kCountsAborts) std::printf("aborts: %" PRIu64 "\n", sum.aborts);
 }
 
 }  // namespace workloads::sections

@@ -33,6 +33,7 @@ class Tl2 {
   class Thread;
   class Transaction;
   static constexpr const char* kName = "tl2";
+  static constexpr bool kCountsAborts = true;
 
  private:
   using Word = std::atomic<std::uint64_t>;  // version * 2, or 1 | address of the owner
@@ -41,6 +42,7 @@ class Tl2 {
   Word& word_of(const void* place) { return words_[(reinterpret_cast<std::uintptr_t>(place) >> 3) % kWords]; }
 
   alignas(128) std::atomic<std::uint64_t> clock_{0};
+  std::atomic<std::uint64_t> threads_{0};  // how many there have been: each has random numbers of its own
   alignas(128) std::array<Word, kWords> words_{};
 };
 
@@ -64,13 +66,12 @@ class Tl2::Transaction {
     check<T>();
     std::uint64_t bits = 0;
     std::memcpy(&bits, &value, sizeof value);
-    for (Write& write : writes_) {
-      if (write.place != &place) continue;
-      write.bits = bits;
+    if (Write* const own = written(&place)) {
+      own->bits = bits;
       return;
     }
     filter_ |= filter_bit(&place);
-    writes_.push_back({&place, bits, sizeof value, store<T>, 0});
+    writes_.push_back({&place, bits, store<T>, 0});
   }
 
   template <class T>
@@ -101,7 +102,6 @@ class Tl2::Transaction {
   struct Write {
     void* place;
     std::uint64_t bits;
-    std::size_t size;
     void (*store)(void*, std::uint64_t);
     std::uint64_t version;  // of its word, while this transaction owns it
   };
@@ -133,9 +133,9 @@ class Tl2::Transaction {
     const auto address = reinterpret_cast<std::uintptr_t>(place);
     return std::uint64_t{1} << (((address >> 3) ^ (address >> 9)) & 63);
   }
-  const Write* written(const void* place) const {
+  Write* written(const void* place) {
     if ((filter_ & filter_bit(place)) == 0) return nullptr;
-    for (const Write& write : writes_) {
+    for (Write& write : writes_) {
       if (write.place == place) return &write;
     }
     return nullptr;
@@ -220,7 +220,7 @@ class Tl2::Transaction {
 
 class Tl2::Thread {
  public:
-  explicit Thread(Tl2& shared) : transaction_(shared), random_(reinterpret_cast<std::uintptr_t>(this)) {}
+  explicit Thread(Tl2& shared) : transaction_(shared), random_(shared.threads_.fetch_add(1)) {}
   ~Thread() {
     for (void* const memory : limbo_) std::free(memory);
   }

@@ -223,7 +223,8 @@ class Clustering {
     }
     sums_.clear();
     const double share = static_cast<double>(shared_.changed) / static_cast<double>(input_.points);
-    ended_ = share <= options_.threshold || ++rounds_ >= kMostRounds;
+    ++rounds_;
+    ended_ = share <= options_.threshold || rounds_ >= kMostRounds;
     shared_.next_point = 0;
     shared_.changed = 0;
   }
@@ -273,10 +274,12 @@ int run(const Options& options) {
                      });
   bool right = true;
   for (const auto& clustering : all) right = right && clustering->is_right();
+  if (!right) {
+    std::puts("WRONG sums");
+    return 1;
+  }
   std::printf("rounds: %u\ndistance: %.3f\n", all.back()->rounds(), all.back()->distance());
-  if (right) return 0;
-  std::puts("WRONG sums");
-  return 1;
+  return 0;
 }
 
 }  // namespace workloads::kmeans

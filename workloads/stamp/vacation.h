@@ -109,9 +109,9 @@ class Agency {
     for (const Number id : shuffled(random)) tables_.add_customer(plain, id, changes);
   }
 
-  /// What each thread does. All leave together: memory that sections released stays until nobody reads it.
+  /// What each thread does.
   template <class Thread>
-  void work(Thread& thread, unsigned index, sections::TeamBarrier& barrier) {
+  void work(Thread& thread, unsigned index) {
     Task task(options_);
     Result result{};
     for (std::uint64_t number = first_task(index); number < first_task(index + 1); ++number) {
@@ -132,23 +132,22 @@ class Agency {
       ++result.tasks[static_cast<std::size_t>(task.action)];
     }
     results_[index] = result;
-    barrier.wait();
   }
 
-  /// Prints how many tasks were of which kind, and what is wrong. An exit code.
+  /// Prints how many tasks were of which kind, or what is wrong. An exit code.
   int end() {
     Result sum{};
     for (const Result& result : results_) {
       sum.changes.add(result.changes);
       for (std::size_t action = 0; action < kActions; ++action) sum.tasks[action] += result.tasks[action];
     }
-    std::printf("reserving: %" PRIu64 "\ndeleting: %" PRIu64 "\nupdating: %" PRIu64 "\n", sum.tasks[0],
-                sum.tasks[1], sum.tasks[2]);
     const Check check(tables_, sum.changes, options_.relations);
     if (check.wrong() != nullptr) {
       std::printf("WRONG %s\n", check.wrong());
       return 1;
     }
+    std::printf("reserving: %" PRIu64 "\ndeleting: %" PRIu64 "\nupdating: %" PRIu64 "\n", sum.tasks[0],
+                sum.tasks[1], sum.tasks[2]);
     tables_.clear();
     return 0;
   }
@@ -236,10 +235,9 @@ template <class Sections>
 int run(const Options& options) {
   const auto shared = std::make_unique<Sections>();
   Agency agency(options);
-  sections::run_team(*shared, options.team,
-                     [&](auto& thread, unsigned index, sections::TeamBarrier& barrier) {
-                       agency.work(thread, index, barrier);
-                     });
+  sections::run_team(*shared, options.team, [&](auto& thread, unsigned index, sections::TeamBarrier&) {
+    agency.work(thread, index);
+  });
   return agency.end();
 }
 
