@@ -24,6 +24,10 @@
 
 namespace workloads::sections {
 
+/// The size of a place, which may be a pointer.
+template <class T>
+inline constexpr std::size_t kSizeOf = sizeof(T);  // NOLINT(bugprone-sizeof-expression)
+
 /// What a thread's sections came to.
 struct Counts {
   std::uint64_t commits = 0;
@@ -57,14 +61,14 @@ class Plain {
   template <class T, class... Arguments>
   T* make(Arguments... arguments) {
     static_assert(std::is_trivially_destructible_v<T>);
-    void* const memory = std::malloc(sizeof(T));
+    void* const memory = std::malloc(kSizeOf<T>);
     return memory == nullptr ? nullptr : new (memory) T{arguments...};
   }
   /// The same for `number` values of T, all zero.
   template <class T>
   T* make_array(std::size_t number) {
     static_assert(std::is_trivial_v<T>);
-    return static_cast<T*>(std::calloc(number, sizeof(T)));
+    return static_cast<T*>(std::calloc(number, kSizeOf<T>));
   }
   /// Gives back what make() or make_array() returned, if the section commits.
   void release(void* memory) { std::free(memory); }

@@ -65,7 +65,7 @@ class Tl2::Transaction {
   void write(T& place, std::type_identity_t<T> value) {
     check<T>();
     std::uint64_t bits = 0;
-    std::memcpy(&bits, &value, sizeof value);
+    std::memcpy(&bits, &value, kSizeOf<T>);
     if (Write* const own = written(&place)) {
       own->bits = bits;
       return;
@@ -110,12 +110,12 @@ class Tl2::Transaction {
 
   template <class T>
   static constexpr void check() {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8 && (sizeof(T) & (sizeof(T) - 1)) == 0);
+    static_assert(std::is_trivially_copyable_v<T> && kSizeOf<T> <= 8 && (kSizeOf<T> & (kSizeOf<T> - 1)) == 0);
   }
   template <class T>
   static T value_of(std::uint64_t bits) {
     T value;
-    std::memcpy(&value, &bits, sizeof value);
+    std::memcpy(&value, &bits, kSizeOf<T>);
     return value;
   }
   template <class T>
