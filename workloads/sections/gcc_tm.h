@@ -10,13 +10,12 @@ namespace workloads::sections {
 class GccTm {
  public:
   using Transaction = Plain;
-  static constexpr bool kCountsAborts = false;  // libitm tells nobody
+  static constexpr bool kCountsAborts = false;  // libitm does not report them
 
   class Thread {
    public:
     explicit Thread(GccTm&) {}
-    /// Runs `body(transaction)` as one section (plain.h). Not inlined: what its caller holds in registers is
-    /// not its transaction's to restore.
+    /// Not inlined: a restart would otherwise also restore registers of the caller.
     template <class Body>
     [[gnu::noinline]] void atomically(Body body) {
       Transaction transaction;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses of a section that needs no help from software: it runs alone, under a lock, or as a transaction of
-// the compiler's or the CPU's.
+// Memory accesses of a section that needs no help from software: it runs alone, under a lock, or as a
+// transaction of the compiler or the CPU.
 //
-// A back end is a class for what all threads share. It has
+// A back end is a class, an object of which all threads share. It has
 //
-//   kName                   its name on the command line (GccTm's is known to program.cc alone, which cannot
-//   include it) kCountsAborts           whether Counts::aborts says something Transaction             what a
-//   section accesses memory through: Plain, or a class with the same members Thread(shared)          a
-//   thread's handle, made and used by that thread alone
-//     atomically(body)      runs `body(transaction)` as one section, perhaps several times. A section sets
-//     whatever it leaves behind in each
-//                           run, has no objects with destructors, throws nothing, and calls only what GCC can
-//                           instrument
-//     counts                of the thread's sections so far
+//   kName               its name on the command line (of GccTm in program.cc)
+//   kCountsAborts       whether Counts::aborts means something
+//   Transaction         the section's way to memory: Plain, or a class with the same members
+//   Thread(shared)      a thread's handle, which the thread makes and uses itself
+//     atomically(body)  runs `body(transaction)` as one section, perhaps several times
+//     counts            of the thread's sections so far
+//
+// A body sets its results in each run. It has no objects with destructors, throws nothing, and calls only
+// what GCC can instrument.
 #pragma once
 
 #include <cstddef>
@@ -28,10 +28,10 @@ namespace workloads::sections {
 template <class T>
 inline constexpr std::size_t kSizeOf = sizeof(T);  // NOLINT(bugprone-sizeof-expression)
 
-/// What a thread's sections came to.
+/// Sections of a thread by how they ended.
 struct Counts {
   std::uint64_t commits = 0;
-  std::uint64_t aborts = 0;  // of a software transaction; what the CPU aborts, the lock library counts
+  std::uint64_t aborts = 0;  // of software transactions; the lock library counts those of the CPU
   Counts& operator+=(const Counts& other) {
     commits += other.commits;
     aborts += other.aborts;
@@ -51,13 +51,14 @@ class Plain {
   void write(T& place, std::type_identity_t<T> value) {
     place = value;
   }
-  /// A read that may be stale: the commit does not depend on it. Who acts on it must read() again.
+  /// A read that may be stale: the commit does not depend on it. Before the section acts on the value, it
+  /// must read() the place.
   template <class T>
   T peek(const T& place) {
     return place;
   }
-  /// Memory for a T, and its construction, which no other thread sees before a write() publishes it. T needs
-  /// no destructor. Null if there is none.
+  /// Allocates and constructs a T, which no other thread sees before a write() publishes it. T needs no
+  /// destructor. Returns null if memory is exhausted.
   template <class T, class... Arguments>
   T* make(Arguments... arguments) {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -70,10 +71,10 @@ class Plain {
     static_assert(std::is_trivial_v<T>);
     return static_cast<T*>(std::calloc(number, kSizeOf<T>));
   }
-  /// Gives back what make() or make_array() returned, if the section commits.
+  /// Frees what make() or make_array() returned, if the section commits.
   void release(void* memory) { std::free(memory); }
-  /// Undoes the section and runs it again, when what was peeked at turned out to be stale. Here nothing ever
-  /// is.
+  /// Undoes the section and runs it again, because a value from peek() was stale. Values from this class
+  /// never are.
 #ifndef __clang__
   [[gnu::transaction_pure]]
 #endif

@@ -2,14 +2,15 @@
 // Transactional Locking II: software transactions with versioned locks and a global clock, written from its
 // paper (Dice, Shalev, Shavit: Transactional Locking II, DISC 2006). The TSX paper compares with it.
 //
-// A place belongs to one of 2^20 words by its address: a version, or an owner that is writing. A transaction
-// notes the clock, reads places whose versions are not above it, and keeps its writes for itself. To commit,
-// it takes the words of the places it wrote, draws a new version from the clock, checks that the words it
-// read have not changed, writes, and gives the words back with the new version. One that only reads has
-// nothing to do. Whoever meets an owner, or a version above its clock, undoes the section and runs it again.
+// Each place maps to one of 2^20 words by its address. A word holds a version, or the transaction that is
+// about to write. A transaction notes the clock when it begins. It reads places whose version is at most
+// that, and buffers its writes. To commit, it acquires the words of the places it wrote, increments the clock
+// for a new version, validates the words it read, writes, and releases its words with the new version. A
+// transaction that only read commits at once. If a transaction finds a word acquired by another one, or a
+// version above the clock it noted, it restarts.
 //
-// Memory that a section releases goes back to the allocator when its thread ends. Otherwise a transaction
-// that is bound to fail could read memory that another one has again.
+// Memory released in a section is freed when the team ends. Otherwise a transaction that will fail could read
+// memory that is in use for something else.
 #pragma once
 
 #include <setjmp.h>
@@ -42,7 +43,7 @@ class Tl2 {
   Word& word_of(const void* place) { return words_[(reinterpret_cast<std::uintptr_t>(place) >> 3) % kWords]; }
 
   alignas(128) std::atomic<std::uint64_t> clock_{0};
-  std::atomic<std::uint64_t> threads_{0};  // how many there have been: each has random numbers of its own
+  std::atomic<std::uint64_t> threads_{0};  // seeds their random numbers
   alignas(128) std::array<Word, kWords> words_{};
 };
 
@@ -190,7 +191,7 @@ class Tl2::Transaction {
     return true;
   }
 
-  /// The version that `word` had when this transaction took it.
+  /// The version that `word` had when this transaction acquired it.
   std::uint64_t taken_version(const Word* word) const {
     for (const Write& write : writes_) {
       if (write.version != kNotTaken && &shared_.word_of(write.place) == word) return write.version;
@@ -198,7 +199,7 @@ class Tl2::Transaction {
     return kNotTaken;
   }
 
-  /// Words of the first `number` writes, as they were.
+  /// Releases the words of the first `number` writes with their old versions.
   void give_back(std::size_t number) {
     for (std::size_t i = 0; i < number; ++i) {
       if (writes_[i].version != kNotTaken)
@@ -241,8 +242,8 @@ class Tl2::Thread {
   Counts counts;
 
  private:
-  /// False if the section was undone. A function of its own, so that no variable of atomically() lives in a
-  /// register across setjmp.
+  /// Returns false if the section was undone. A separate function, so that no variable of atomically() lives
+  /// in a register across setjmp.
   template <class Body>
   [[gnu::noinline]] bool run_once(Body& body) {
     if (setjmp(transaction_.start_) != 0) return false;

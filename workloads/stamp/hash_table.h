@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash table of a fixed number of buckets, each a sorted list (list.h), as STAMP's genome uses it. It
-// counts no elements, so insertions into different buckets have only lines of memory in common: a bucket has
+// A hash table of a fixed number of buckets, each a sorted list (list.h), which STAMP's genome uses. It
+// does not count elements, so insertions into different buckets share nothing but cache lines: a bucket has
 // 32 bytes.
 //
-// Operations are for use in a section, with its transaction; each has the read and write set of that
-// operation on one list. The user computes hashes.
+// Operations take the transaction of the section, and have the read and write sets of the same operation on
+// one list. The caller computes hashes.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class HashTable {
   using Bucket = List<Data, Compare>;
 
   explicit HashTable(std::size_t buckets) : buckets_(buckets), memory_(new Padded[buckets]) {}
-  /// Gives back the nodes. Their data stays with the user.
+  /// Frees the nodes. The caller still owns their data.
   ~HashTable() {
     sections::Plain plain;
     for (std::size_t i = 0; i < buckets_; ++i) memory_[i].list.clear(plain);
@@ -29,7 +29,7 @@ class HashTable {
   HashTable(const HashTable&) = delete;
   HashTable& operator=(const HashTable&) = delete;
 
-  /// False if there is equal data.
+  /// Returns false if the bucket has an element that equals `data`.
   template <class Transaction>
   bool insert(Transaction& transaction, std::size_t hash, Data* data) {
     return bucket_of(hash).insert(transaction, data);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sorted, singly linked list, as several of STAMP's programs use it: a node points to data of its user and
-// to the next node, 16 bytes in all. Data equal to what is there is not inserted.
+// A sorted, singly linked list without duplicates, which several of STAMP's programs use. A node has 16
+// bytes: a pointer to the caller's data, and the next node.
 //
-// Operations are for use in a section, with its transaction. One that searches reads the links on its way;
-// one that changes something also reads and writes a link and the length. Data that a list has must not
-// change in what is compared. Before threads start and after they end, the transaction is a sections::Plain.
-// There is no destructor: clear() gives back the nodes. Without memory for a node, insert() crashes.
+// Operations take the transaction of the section. A search reads the links up to its result; a change also
+// reads and writes one link and the length. Keys of elements must not
+// change. Before threads start and after they end, the transaction is a sections::Plain.
+// There is no destructor: call clear(). If memory is exhausted, insert() crashes.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ template <class Data, class Compare>
 class List {
  public:
   struct Node {
-    Data* data;  // as long as it is a node's, the same
+    Data* data;  // does not change
     Node* next;
   };
 
-  /// False if there is equal data.
+  /// Returns false if the list has an element that equals `data`.
   template <class Transaction>
   bool insert(Transaction& transaction, Data* data) {
     Node** const link = seek(transaction, data);
@@ -32,14 +32,14 @@ class List {
     return true;
   }
 
-  /// What is equal to `data`; null: nothing.
+  /// Returns the element that equals `data`, or null.
   template <class Transaction>
   Data* find(Transaction& transaction, const Data* data) {
     const Node* const node = transaction.read(*seek(transaction, data));
     return node != nullptr && Compare{}(node->data, data) == 0 ? node->data : nullptr;
   }
 
-  /// Takes out what is equal to `data` and returns it; null: nothing.
+  /// Removes the element that equals `data` and returns it, or null.
   template <class Transaction>
   Data* remove(Transaction& transaction, const Data* data) {
     Node** const link = seek(transaction, data);
@@ -52,7 +52,7 @@ class List {
     return removed;
   }
 
-  /// Takes out all nodes. Their data stays with the user.
+  /// Removes all nodes. The caller still owns their data.
   template <class Transaction>
   void clear(Transaction& transaction) {
     Node* node = transaction.read(first_);
@@ -70,7 +70,7 @@ class List {
     return transaction.read(length_);
   }
 
-  /// For a walk over all data: the first node, and the one after `node`; null: no more.
+  /// For a walk over all elements: the first node, and the node after `node`. Null at the end.
   template <class Transaction>
   const Node* first(Transaction& transaction) const {
     return transaction.read(first_);

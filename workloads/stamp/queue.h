@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A first-in-first-out queue in a circular array, as STAMP's intruder uses it. A section that finds the array
-// full also copies it to one of twice the size.
+// A first-in-first-out queue in a circular array, which STAMP's intruder uses. If the array is full, push()
+// copies it to one of twice the size.
 //
-// Operations are for use in a section, with its transaction. push() reads all four fields, and writes one and
-// a slot; pop() the same, but it reads the slot. All fields are in 32 bytes, so a push conflicts with a pop.
+// Operations take the transaction of the section. push() reads all four fields, and writes one field and one
+// slot; pop() reads the slot instead. The fields share 32 bytes, so a push and a pop conflict.
 // Before threads start and after they end, the transaction is a sections::Plain. There is no destructor:
-// clear() gives back the array. Without memory for an array, push() crashes.
+// call clear(). If memory is exhausted, push() crashes.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class Queue {
     transaction.write(end_, after);
   }
 
-  /// False if there is none. Sets `element` otherwise.
+  /// Takes the first element. Returns false if the queue is empty.
   template <class Transaction>
   bool pop(Transaction& transaction, Element& element) {
     const std::size_t next = transaction.read(next_);
@@ -43,7 +43,7 @@ class Queue {
     return true;
   }
 
-  /// Takes out all elements.
+  /// Removes all elements and frees the array.
   template <class Transaction>
   void clear(Transaction& transaction) {
     if (Element* const elements = transaction.read(elements_); elements != nullptr)
@@ -57,8 +57,8 @@ class Queue {
  private:
   static constexpr std::size_t kFirstCapacity = 16;
 
-  /// Moves all elements, and a new one behind them, to a larger array. It is new, so no other thread sees it
-  /// yet and it is written as it is.
+  /// Moves all elements to a larger array, and appends a new one. No other thread sees the new array yet, so
+  /// it is written without the transaction.
   template <class Transaction>
   void grow(Transaction& transaction, Element element) {
     const std::size_t old_capacity = transaction.read(capacity_), end = transaction.read(end_);

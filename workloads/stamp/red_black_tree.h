@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A red-black tree that maps keys to values, as several of STAMP's programs use it. A node has 48 bytes: key,
-// value, parent, both children, colour. No element counter, so that sections which change the tree in
-// different places have only lines of nodes in common.
+// A red-black tree that maps keys to values, which several of STAMP's programs use. A node has 48 bytes: key,
+// value, parent, both children, colour. The tree does not count its nodes, so sections that change different
+// parts of it share nothing but cache lines.
 //
-// Operations are for use in a section, with its transaction. find() reads keys and links from the root down:
+// Operations take the transaction of the section. find() reads keys and links from the root down:
 // a line of memory a level. insert() and erase() also write a link and the nodes that they recolour and
 // rotate; erase() of a node with two children moves the next key and its value into that node. Before threads
-// start and after they end, the transaction is a sections::Plain. check(), size() and for_each() need none:
-// they are for then. There is no destructor: clear() gives back the nodes.
+// start and after they end, the transaction is a sections::Plain. check(), size() and for_each() are for
+// those times and take no transaction. There is no destructor: call clear().
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 
 namespace workloads::stamp {
 
-/// `Key`: a number. `Value`: a number or pointer, which the user gives back.
+/// `Key`: a number. `Value`: a number, or a pointer to what the caller owns.
 template <class Key, class Value>
 class RedBlackTree {
  public:
-  /// False if the key is there, whose value stays; or without memory for a node.
+  /// Returns false, and changes nothing, if the key exists or memory is exhausted.
   template <class Transaction>
   bool insert(Transaction& transaction, Key key, Value value) {
     Node* parent = nullptr;
@@ -32,13 +32,13 @@ class RedBlackTree {
       side = here < key ? kRight : kLeft;
     }
     Node* const node = transaction.template make<Node>(key, value, parent);
-    if (node == nullptr) return false;  // null that GCC sees used is a trap, which it cannot compile
+    if (node == nullptr) return false;  // GCC cannot compile the trap for a null pointer in a transaction
     transaction.write(parent == nullptr ? root_ : parent->children[side], node);
     after_insertion(transaction, node);
     return true;
   }
 
-  /// Value{} if the key is not there.
+  /// Returns Value{} if the key does not exist.
   template <class Transaction>
   Value find(Transaction& transaction, Key key) const {
     const Node* const node = seek(transaction, key);
@@ -50,7 +50,7 @@ class RedBlackTree {
     return seek(transaction, key) != nullptr;
   }
 
-  /// False if the key is not there.
+  /// Returns false if the key does not exist.
   template <class Transaction>
   bool erase(Transaction& transaction, Key key) {
     Node* node = seek(transaction, key);
@@ -67,7 +67,7 @@ class RedBlackTree {
     return true;
   }
 
-  /// Takes out all nodes.
+  /// Removes all nodes.
   template <class Transaction>
   void clear(Transaction& transaction) {
     release_all(transaction, transaction.read(root_));
@@ -186,7 +186,7 @@ class RedBlackTree {
     }
   }
 
-  /// Takes out a node that has at most one child.
+  /// Removes a node that has at most one child.
   template <class Transaction>
   void unlink(Transaction& transaction, Node* node) {
     Node* const left = transaction.read(node->children[kLeft]);
@@ -201,7 +201,8 @@ class RedBlackTree {
       after_removal(transaction, parent, side);
   }
 
-  /// Paths through the child of `parent` on its `side` have one black node too few. Null: that is the root.
+  /// Rebalances, because paths through the child of `parent` on this `side` lack one black node. A null
+  /// `parent` means that this child is the root.
   template <class Transaction>
   void after_removal(Transaction& transaction, Node* parent, Side side) {
     while (parent != nullptr) {
@@ -225,7 +226,8 @@ class RedBlackTree {
     }
   }
 
-  /// A red child of the sibling becomes the black node that is missing. False if it has none.
+  /// Makes up for the missing black node with a red child of the sibling. Returns false if it has no red
+  /// child.
   template <class Transaction>
   bool borrow(Transaction& transaction, Node* parent, Node* sibling, Side side) {
     Node* const inner = transaction.read(sibling->children[side]);
@@ -251,9 +253,9 @@ class RedBlackTree {
     transaction.release(node);
   }
 
-  /// Black nodes on each path down from `node`; kWrongHeight if the subtree is none of a red-black tree. Its
-  /// keys must be above `*low` and below `*high`; null: any. Ends on any links: a node is entered from one
-  /// parent only, and from the root up there is none.
+  /// The number of black nodes on each path down from `node`, or kWrongHeight if this is not a red-black
+  /// tree. Keys must lie between `*low` and `*high`; null means no bound. The recursion also ends if links
+  /// form a cycle, because each node's parent is checked.
   static int black_height(const Node* node, const Node* parent, const Key* low, const Key* high) {
     if (node == nullptr) return 0;
     if (node->parent != parent) return kWrongHeight;

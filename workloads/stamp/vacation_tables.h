@@ -59,7 +59,7 @@ struct Changes {
 
 class Tables {
  public:
-  /// Null: there is no such item.
+  /// Returns null if there is no such item.
   template <class Transaction>
   Item* find(Transaction& transaction, Kind kind, Number id) const {
     return items_[kind].find(transaction, id);
@@ -79,8 +79,8 @@ class Tables {
     changes.items[kind] += number;
   }
 
-  /// Takes `number` of an item away, if as many are free; the item too, if nothing is left. A flight goes as
-  /// a whole, if nobody uses it.
+  /// Takes `number` of an item away, if as many are free; the item too, if nothing is left. A flight is
+  /// removed as a whole, if it has no bookings.
   template <class Transaction>
   void withdraw(Transaction& transaction, Kind kind, Number id, Number number, Changes& changes) {
     Item* const item = find(transaction, kind, id);
@@ -155,7 +155,7 @@ class Tables {
     --changes.customers;
   }
 
-  /// Gives back all memory of tables that are right.
+  /// Frees all memory. The tables must be consistent.
   void clear() {
     sections::Plain plain;
     for (auto& tree : items_) {
@@ -243,7 +243,7 @@ class Check {
     sum_.items[kind] += item.total;
   }
 
-  /// How often an item is booked. Null: there was never such an item.
+  /// Returns how often an item is booked, or null if there was never such an item.
   Number* booked_of(std::size_t kind, Number id) {
     const auto index = static_cast<std::size_t>(id);
     const bool known = kind < kKinds && index < booked_[kind].size();
