@@ -103,6 +103,14 @@ def printed(words, **how):
     return ending.stdout
 
 
+def expect_refused(ending, *named):
+    """Bad input: exit code 2 and one line, with everything in `named`."""
+    assert (ending.status, ending.stdout) == (2, "")
+    assert len(ending.stderr.splitlines()) == 1
+    for name in named:
+        assert name in ending.stderr
+
+
 def fix_addresses():
     """In a child before it executes a program: the kernel draws no addresses."""
     personality = ctypes.CDLL(None, use_errno=True).personality
