@@ -5,17 +5,21 @@ A claim that `make repro` judges has a table `ours`:
 
     machine, options, program   what runs: a described machine, options of `elision vm`, a workload and its arguments. {name} is a setting
     settings                    its default values
+    inputs                      for {input}: the program of each value of the setting `application`
     statement                   one row for each part of the claim:
       says, metric              the metric of METRICS; default: throughput
-      of, over                  settings of two runs; the statement is about the ratio of their metrics, or without `over` about one. Of a list of
-                                settings the largest metric counts: so `of` is the best of some designs, `over` the best of the others
+      of, over                  settings of two runs. The statement is about the ratio of their metrics; without `over` it is about one metric. Of a
+                                list of settings the largest metric counts: so `of` is the best of some designs, `over` the best of the others
       range                     what the paper gives; a bound of `inf` is open
-      tolerance                 by how much of itself a bound may be missed; of a percentage, in points
+      values                    instead of a range: the claim's table that has numbers by application and number of threads
+      tolerance                 how far a bound may be missed, as a share of it; for percentages, in points
+      each                      settings with lists of values: one statement for each combination. `says` may name them, and {value}
 
-A run takes place on several variations of the machine, each with a seed of its own.
+A run takes place on several variations of the machine, each with its own seed.
 """
 
 import dataclasses
+import itertools
 import re
 
 from ranges import Range
@@ -79,14 +83,21 @@ class Statement:
     metric: str = "throughput"
 
     @classmethod
-    def read(cls, row):
-        low, high = map(float, row["range"])
-        tolerance = row.get("tolerance", 0)
-        if row.get("metric", "throughput").endswith("percent"):
-            low, high = low - tolerance, high + tolerance
+    def read(cls, claim, row, settings):
+        """One statement of a row, for these settings of its `each`."""
+        metric, tolerance = row.get("metric", "throughput"), row.get("tolerance", 0)
+        if "values" in row:
+            at = claim["threads"].index(settings["threads"])
+            low = high = claim[row["values"]][settings["application"]][at]
         else:
-            low, high = low * (1 - tolerance), high * (1 + tolerance)
-        return cls(row["says"], _listed(row["of"]), _listed(row["over"]) if "over" in row else None, low, high, row.get("metric", "throughput"))
+            low, high = map(float, row["range"])
+        missed_low, missed_high = (tolerance, tolerance) if metric.endswith("percent") else (low * tolerance, high * tolerance)
+        of, over = ([{**settings, **one} for one in _listed(row[key])] if key in row else None for key in ("of", "over"))
+        return cls(row["says"].format(**settings, value=low), of or [settings], over, low - missed_low, high + missed_high, metric)
+
+
+def _combinations(each):
+    return [dict(zip(each, values)) for values in itertools.product(*each.values())]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,13 +113,13 @@ class Claim:
         return self.row.get("ours")
 
     def statements(self):
-        return [Statement.read(row) for row in self.ours["statement"]]
+        return [Statement.read(self.row, row, settings) for row in self.ours["statement"] for settings in _combinations(row.get("each", {}))]
 
     def cell(self, settings, variation):
         return Cell(self.id, tuple(sorted({**self.ours.get("settings", {}), **settings}.items())), variation)
 
 
-STATEMENT_KEYS = {"says", "metric", "of", "over", "range", "tolerance"}
+STATEMENT_KEYS = {"says", "metric", "of", "over", "range", "values", "tolerance", "each"}
 
 
 def problems(rows):
@@ -121,22 +132,29 @@ def problems(rows):
         for key in ("id", "paper", "where", "says", "workload", "machine", "kind"):
             if not row.get(key):
                 yield f"{name}: no {key}"
-        for statement in row.get("ours", {}).get("statement", []):
-            yield from (f"{name}: {problem}" for problem in _statement_problems(row["ours"], statement))
+        if "ours" in row:
+            yield from (f"{name}: {problem}" for problem in _statement_problems(row))
 
 
-def _statement_problems(ours, statement):
-    for key in sorted(set(statement) - STATEMENT_KEYS):
-        yield f"unknown '{key}' in a statement"
-    if statement.get("metric", "throughput") not in METRICS:
-        yield f"no metric '{statement['metric']}'"
-    if float(statement["range"][0]) > float(statement["range"][1]):
-        yield f"{statement['says']}: an empty range"
-    formats = ours["program"] + ours.get("options", "")
-    for settings in _listed(statement["of"]) + _listed(statement.get("over", [])):
-        given = set(ours.get("settings", {})) | set(settings)
-        if given != set(re.findall(r"{(\w+)}", formats)):
-            yield f"{statement['says']}: its settings are not those of the program and its options"
+def _statement_problems(row):
+    ours = row["ours"]
+    for statement in ours["statement"]:
+        for key in sorted(set(statement) - STATEMENT_KEYS):
+            yield f"unknown '{key}' in a statement"
+        if statement.get("metric", "throughput") not in METRICS:
+            yield f"no metric '{statement['metric']}'"
+        if ("range" in statement) == ("values" in statement):
+            yield f"{statement['says']}: one of range and values"
+            return
+    names = set(re.findall(r"{(\w+)}", ours["program"] + ours.get("options", "")))
+    if "inputs" in ours:
+        names = names - {"input"} | {"application"}
+    for statement in Claim(row).statements():
+        if statement.low > statement.high:
+            yield f"{statement.says}: an empty range"
+        for settings in statement.of + (statement.over or []):
+            if set(ours.get("settings", {})) | set(settings) != names:
+                yield f"{statement.says}: its settings are not those of the program and its options"
 
 
 def cells_of(claim, variations):
@@ -147,8 +165,9 @@ def cells_of(claim, variations):
 
 def command(build, claim, cell, statistics):
     """The words of one run. `statistics`: the file for what the virtual machine counted."""
-    settings = dict(cell.settings)
-    ours = claim.ours
+    settings, ours = dict(cell.settings), claim.ours
+    if "inputs" in ours:
+        settings["input"] = ours["inputs"][settings["application"]]
     options = ours.get("options", "").format(**settings).split()
     program, *arguments = ours["program"].format(**settings).split()
     return [f"{build}/bin/elision", "vm", "--machine", ours["machine"], "--variation", str(cell.variation), "--seed", str(cell.variation + 1),

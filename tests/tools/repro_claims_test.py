@@ -55,7 +55,7 @@ def test_a_row_that_is_wrong(change, named):
 
 @pytest.mark.parametrize("change, named", [
     ({"metric": "speed"}, "no metric 'speed'"), ({"range": [3, 2]}, "an empty range"), ({"tolerence": 1}, "unknown 'tolerence'"),
-    ({"of": {"lock": "new", "size": 3}}, "not those of the program")])
+    ({"of": {"lock": "new", "size": 3}}, "not those of the program"), ({"values": "published"}, "one of range and values")])
 def test_a_statement_that_is_wrong(change, named):
     assert any(named in problem for problem in claims.problems([changed(**change).row]))
 
@@ -100,15 +100,30 @@ def test_a_run_without_the_metric_is_no_verdict(metric, result, named):
         claims.METRICS[metric](result)
 
 
-def test_abort_rates_of_stamp_are_those_of_the_table():
-    rows = tomllib.loads((ROOT / "repro/claims.toml").read_text())["claim"]
-    row = next(row for row in rows if row["id"] == "tsx-stamp-aborts")
-    for statement in row["ours"]["statement"]:
-        application, kind, threads = statement["says"].split(":")[0].split(", ")
-        published = row[kind][application][row["threads"].index(int(threads.split()[0]))]
-        assert statement["range"] == [published, published]
-        assert statement["of"]["threads"] == int(threads.split()[0])
-        assert statement["of"]["work"].split()[0] == application
+TABLE = claims.Claim({
+    **ROW, "threads": [1, 2], "published": {"kmeans": [0, 26], "ssca2": [0, 1]},
+    "ours": {"machine": "m", "options": "--lock {lock}", "program": "{input} --threads {threads}", "inputs": {"kmeans": "kmeans -n 9", "ssca2": "ssca2"},
+             "settings": {"lock": "htm-5"},
+             "statement": [{"says": "{application}, {threads}: {value} %", "each": {"application": ["kmeans", "ssca2"], "threads": [1, 2]},
+                            "metric": "abort percent", "values": "published", "tolerance": 10}]}})
+
+
+def test_a_table_is_a_statement_a_number():
+    assert list(claims.problems([TABLE.row])) == []
+    found = {statement.says: (statement.low, statement.high) for statement in TABLE.statements()}
+    assert found == {"kmeans, 1: 0 %": (-10, 10), "kmeans, 2: 26 %": (16, 36), "ssca2, 1: 0 %": (-10, 10), "ssca2, 2: 1 %": (-9, 11)}
+
+
+def test_an_application_has_its_input():
+    statement = TABLE.statements()[1]
+    words = claims.command("/b", TABLE, TABLE.cell(statement.of[0], 0), "/s")
+    assert words[words.index("--") + 1:] == ["/b/workloads/kmeans", "-n", "9", "--threads", "2"]
+    assert words[words.index("--lock") + 1] == "htm-5"
+
+
+def test_settings_of_each_go_to_both_sides():
+    statement = changed(says="of {threads}", each={"threads": [4]}).statements()[0]
+    assert (statement.says, statement.of, statement.over) == ("of 4", [{"threads": 4, "lock": "new"}], [{"threads": 4, "lock": "old"}])
 
 
 def test_the_best_of_several_counts():
