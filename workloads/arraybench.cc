@@ -165,10 +165,7 @@ void parse(workloads::CommandLine& line, Options& options) {
   line.add("--update", options.update, "a write is a load and a store of one more, or a store alone")
       .one_of({"increment", "store"});
   line.add("--threads", options.threads).within(1, 1024);
-  const workloads::Option seconds =
-      line.add("--seconds", options.length.seconds, "length of the counted window").within_real(0, 1e6);
-  line.add("--sections", options.length.sections, "run this many sections in total instead")
-      .excludes(seconds);
+  workloads::add_length(line, options.length);
   line.add("--spread", options.spread, "uncounted writes without the mutex, a line of the array")
       .within_real(0, 1e6);
   line.add("--warmup", options.warmup, "uncounted sections of each thread");

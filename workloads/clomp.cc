@@ -6,7 +6,7 @@
 // zones, drawn before the run. In a time step a thread visits each of its zones and, for each scatter zone,
 // reads that zone's coordinate, computes an amount, and adds it to that zone's value.
 //
-//   none            no synchronisation: the bound, correct for one thread only
+//   none            no synchronisation: an upper bound, correct for one thread only
 //   small-atomic    one atomic addition an update
 //   small-critical  one mutex for all, taken for each update
 //   large-critical  one mutex for all, taken for all updates of a zone
@@ -30,8 +30,6 @@
 // All amounts are multiples of 2^-10 and at most 1, so sums are exact in any order up to 2^43 deposits. After
 // the run each zone must have exactly what was deposited there: else "WRONG residue", or "LOST" under none,
 // and exit code 1.
-#include <pthread.h>
-
 #include <algorithm>
 #include <bit>
 #include <cinttypes>
@@ -44,17 +42,16 @@
 #include <new>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "command_line.h"
 #include "elision/elision.hpp"
 #include "support.h"
+#include "team.h"
 
 namespace {
 
 using workloads::CheapRandom;
-using workloads::now_ns;
 
 constexpr unsigned kLeastZoneBytes = 32;
 
@@ -211,42 +208,31 @@ std::vector<std::string> variant_names() {
 // ---- The run.
 
 struct Result {
-  std::uint64_t start_ns = 0, end_ns = 0;
-  elision_counts before{}, after{};
+  std::uint64_t commits = 0, fallbacks = 0;
 };
 
-/// A thread's time steps. Deposits commute, so no thread waits for another between steps.
-void work(Mesh& mesh, const Options& options, Block block, pthread_barrier_t& barrier, Result& result) {
-  const auto run = std::ranges::find(kVariants, options.variant, &Variant::name)->step;
-  for (unsigned i = 0; i < options.warmup; ++i) run(mesh, block);
-  pthread_barrier_wait(&barrier);
-  result.before = elision::thread_counts();
-  result.start_ns = now_ns();
-  for (unsigned i = 0; i < options.repeats; ++i) run(mesh, block);
-  result.end_ns = now_ns();
-  result.after = elision::thread_counts();
-}
-
-std::vector<Result> run_threads(Mesh& mesh, const Options& options) {
-  pthread_barrier_t barrier;
-  pthread_barrier_init(&barrier, nullptr, options.threads);
+/// Threads do their time steps, and `results` gets a row for each. Returns the nanoseconds. Deposits commute,
+/// so no thread waits for another between steps.
+std::uint64_t run_threads(Mesh& mesh, const Options& options, std::vector<Result>& results) {
+  const auto step = std::ranges::find(kVariants, options.variant, &Variant::name)->step;
   const auto first_zone = [&](unsigned thread) {
     return static_cast<std::uint32_t>(std::uint64_t{options.parts} * thread / options.threads) *
            options.zones;
   };
-  std::vector<Result> results(options.threads);
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < options.threads; ++i) {
-    threads.emplace_back([&, i] {
-      if (!options.no_pin) workloads::pin_to(i);
-      Result result;
-      work(mesh, options, {first_zone(i), first_zone(i + 1)}, barrier, result);
-      results[i] = result;
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  pthread_barrier_destroy(&barrier);
-  return results;
+  const auto do_steps = [&](unsigned thread, unsigned number) {
+    for (unsigned i = 0; i < number; ++i) step(mesh, {first_zone(thread), first_zone(thread + 1)});
+  };
+  const auto warm_up = [&](unsigned thread) {
+    do_steps(thread, options.warmup);
+    return elision::thread_counts();
+  };
+  return workloads::run_team(
+      options.threads, !options.no_pin, warm_up,
+      [&](unsigned thread, const elision_counts& before, workloads::TeamBarrier&) {
+        do_steps(thread, options.repeats);
+        const elision_counts after = elision::thread_counts();
+        results[thread] = {after.commits - before.commits, after.fallbacks - before.fallbacks};
+      });
 }
 
 // ---- The result.
@@ -276,21 +262,16 @@ int check(const Mesh& mesh, const Options& options) {
   return 1;
 }
 
-int report(const Mesh& mesh, const Options& options, const std::vector<Result>& results) {
-  std::uint64_t start = UINT64_MAX, end = 0, commits = 0, fallbacks = 0;
+int report(const Mesh& mesh, const Options& options, const std::vector<Result>& results,
+           std::uint64_t run_ns) {
+  std::uint64_t commits = 0, fallbacks = 0;
   for (const Result& result : results) {
-    start = std::min(start, result.start_ns);
-    end = std::max(end, result.end_ns);
-    commits += result.after.commits - result.before.commits;
-    fallbacks += result.after.fallbacks - result.before.fallbacks;
+    commits += result.commits;
+    fallbacks += result.fallbacks;
   }
-  const std::uint64_t updates = std::uint64_t{mesh.zones()} * options.scatters * options.repeats;
-  const double seconds = static_cast<double>(end - start) / 1e9;
-  std::printf("commits: %" PRIu64 "\n", commits);
-  std::printf("fallbacks: %" PRIu64 "\n", fallbacks);
-  std::printf("updates: %" PRIu64 "\n", updates);
-  std::printf("seconds: %.6f\n", seconds);
-  std::printf("throughput: %.1f updates/s\n", static_cast<double>(updates) / seconds);
+  std::printf("commits: %" PRIu64 "\nfallbacks: %" PRIu64 "\n", commits, fallbacks);
+  workloads::print_throughput("updates", std::uint64_t{mesh.zones()} * options.scatters * options.repeats,
+                              run_ns);
   return check(mesh, options);
 }
 
@@ -329,5 +310,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto mesh = std::make_unique<Mesh>(options);
-  return report(*mesh, options, run_threads(*mesh, options));
+  std::vector<Result> results(options.threads);
+  const std::uint64_t run_ns = run_threads(*mesh, options, results);
+  return report(*mesh, options, results, run_ns);
 }

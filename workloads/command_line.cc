@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
+#include <new>
 #include <utility>
 
 namespace workloads {
@@ -47,7 +49,14 @@ Option Option::excludes(Option other) const {
 }
 
 CommandLine::CommandLine(std::string program, const std::string& description)
-    : program_(std::move(program)), app_(std::make_unique<CLI::App>(description)) {}
+    : program_(std::move(program)), app_(std::make_unique<CLI::App>(description)) {
+  static std::string line;
+  line = program_ + ": not enough memory for this input\n";
+  std::set_new_handler([] {
+    std::fputs(line.c_str(), stderr);
+    std::_Exit(2);
+  });
+}
 
 CommandLine::~CommandLine() = default;
 

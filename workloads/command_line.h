@@ -35,7 +35,8 @@ class Option {
 /// What a program takes. Values stay as they are unless an option gives another.
 class CommandLine {
  public:
-  /// `program`: its name in messages. `description`: the first line of --help.
+  /// `program`: its name in messages. `description`: the first line of --help. From now on the program also
+  /// ends with one line and exit code 2 where `new` finds no memory.
   CommandLine(std::string program, const std::string& description);
   ~CommandLine();
 

@@ -249,10 +249,7 @@ void parse(workloads::CommandLine& line, Options& options) {
   line.add("--threads", options.threads).within(1, 1024);
   line.add("--reads", options.reads, "percent of the sections that only read").within(0, 100);
   line.add("--size", options.size, "counters, or keys at the start").within(1, 1 << 28);
-  const workloads::Option seconds =
-      line.add("--seconds", options.length.seconds, "length of the counted window").within_real(0, 1e6);
-  line.add("--sections", options.length.sections, "run this many sections in total instead")
-      .excludes(seconds);
+  workloads::add_length(line, options.length);
   line.add("--warmup", options.warmup, "uncounted sections of each thread");
   line.add("--seed", options.seed);
   line.add("--limit", options.limit, "seconds after which the program gives up").within_real(0, 1e6);

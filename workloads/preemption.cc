@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sections that conflict by design, for more threads than CPUs: what is left of elision's gain is that a
-// preempted transaction leaves its lock free. Written from the paper on lock holder preemption (Dice et al.,
-// section 3), whose Figure 1 compares the designs tts and ttstle.
+// Sections that always conflict, for more threads than CPUs. Elision gains only because a preempted
+// transaction leaves its lock free. Written from the paper on lock holder preemption (Dice et al., section
+// 3), whose Figure 1 compares the designs tts and ttstle.
 //
 // A thread repeats: lock; increment a shared variable; advance a shared generator of pseudo-random numbers
 // 200 steps; unlock; advance its own generator 100,000 steps. Each section reads and writes the one line of
@@ -131,10 +131,7 @@ void add_options(workloads::CommandLine& line, Options& options) {
   line.add("--threads", options.threads, "also more than there are CPUs").within(1, 1024);
   line.add("--inside", options.inside, "steps of the shared generator in a section");
   line.add("--outside", options.outside, "steps of a thread's own generator between sections");
-  const workloads::Option seconds =
-      line.add("--seconds", options.length.seconds, "length of the counted window").within_real(0, 1e6);
-  line.add("--sections", options.length.sections, "run this many sections in total instead")
-      .excludes(seconds);
+  workloads::add_length(line, options.length);
   line.add("--warmup", options.warmup, "uncounted sections of each thread");
   line.add("--seed", options.seed);
   line.add_flag("--pin", options.pin, "bind each thread to a CPU");

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by benchmark programs: the clock, cheap random numbers, pinning of threads.
+// Shared by benchmark programs: the clock, throughput, cheap random numbers, pinning of threads.
 #pragma once
 
 #include <pthread.h>
 #include <sched.h>
 
+#include <cinttypes>
 #include <cstdint>
+#include <cstdio>
 #include <ctime>
 
 namespace workloads {
@@ -17,6 +19,13 @@ inline std::uint64_t clock_ns(clockid_t clock) {
 }
 
 inline std::uint64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
+
+/// Prints how many there were of what a run counts, its seconds, and how many in a second.
+inline void print_throughput(const char* what, std::uint64_t number, std::uint64_t run_ns) {
+  const double seconds = static_cast<double>(run_ns) / 1e9;
+  std::printf("%s: %" PRIu64 "\nseconds: %.6f\nthroughput: %.1f %s/s\n", what, number, seconds,
+              static_cast<double>(number) / seconds, what);
+}
 
 /// xorshift64*: a few cycles per number, so that drawing does not dominate.
 class CheapRandom {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run that arraybench and onelock share: threads do critical sections for a given time, or a given number
-// of sections together.
+// The run that arraybench, onelock and preemption share: threads do critical sections for a given time, or a
+// given number of sections together.
 //
 // Threads warm up, begin together and end together: at the deadline, or when the sections are used up. Only
 // the first thread reads the clock, and only now and then: where that is a system call, it would abort a
@@ -11,12 +11,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cinttypes>
 #include <cstdint>
-#include <cstdio>
 #include <thread>
 #include <vector>
 
+#include "command_line.h"
 #include "support.h"
 
 namespace workloads {
@@ -25,6 +24,13 @@ struct RunLength {
   double seconds = 1.0;
   std::uint64_t sections = 0;  // of all threads together; 0: run by time
 };
+
+/// Its options: --seconds or --sections.
+inline void add_length(CommandLine& line, RunLength& length) {
+  const Option seconds =
+      line.add("--seconds", length.seconds, "length of the counted window").within_real(0, 1e6);
+  line.add("--sections", length.sections, "run this many sections in total instead").excludes(seconds);
+}
 
 /// The result of a thread. `Extra` has the program's other counts.
 template <class Extra>
@@ -94,10 +100,7 @@ template <class Result>
 void print_throughput(const std::vector<Result>& results, std::uint64_t run_ns) {
   std::uint64_t sections = 0;
   for (const Result& result : results) sections += result.sections;
-  const double seconds = static_cast<double>(run_ns) / 1e9;
-  std::printf("sections: %" PRIu64 "\n", sections);
-  std::printf("seconds: %.6f\n", seconds);
-  std::printf("throughput: %.1f sections/s\n", static_cast<double>(sections) / seconds);
+  print_throughput("sections", sections, run_ns);
 }
 
 }  // namespace workloads

@@ -1,89 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sections under one lock for all: a pthread mutex, which a preloaded library may elide, or an
-// elision::mutex; and without any.
+// elision::mutex; and without a lock.
 #pragma once
 
 #include <pthread.h>
+
+#include <mutex>
 
 #include "elision/elision.hpp"
 #include "sections/plain.h"
 
 namespace workloads::sections {
 
-/// One pthread mutex.
-class GlobalLock {
- public:
-  using Transaction = Plain;
+struct PthreadMutex {
   static constexpr const char* kName = "lock";
-  static constexpr bool kCountsAborts = false;
-
-  class Thread {
-   public:
-    explicit Thread(GlobalLock& shared) : mutex_(shared.mutex_) {}
-    template <class Body>
-    void atomically(Body body) {
-      Transaction transaction;
-      pthread_mutex_lock(&mutex_);
-      body(transaction);
-      pthread_mutex_unlock(&mutex_);
-      ++counts.commits;
-    }
-    Counts counts;
-
-   private:
-    pthread_mutex_t& mutex_;
-  };
-
- private:
-  alignas(128) pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  void lock() { pthread_mutex_lock(&mutex); }
+  void unlock() { pthread_mutex_unlock(&mutex); }
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 };
 
-/// One mutex of libelision-api.
-class ApiLock {
- public:
-  using Transaction = Plain;
+/// Of libelision-api.
+struct ApiMutex : elision::mutex {
   static constexpr const char* kName = "api";
-  static constexpr bool kCountsAborts = false;
-
-  class Thread {
-   public:
-    explicit Thread(ApiLock& shared) : mutex_(shared.mutex_) {}
-    template <class Body>
-    void atomically(Body body) {
-      Transaction transaction;
-      mutex_.lock();
-      body(transaction);
-      mutex_.unlock();
-      ++counts.commits;
-    }
-    Counts counts;
-
-   private:
-    elision::mutex& mutex_;
-  };
-
- private:
-  alignas(128) elision::mutex mutex_;
 };
 
 /// For one thread.
-class Sequential {
+struct NoMutex {
+  static constexpr const char* kName = "sequential";
+  void lock() {}
+  void unlock() {}
+};
+
+template <class Mutex>
+class UnderOne {
  public:
   using Transaction = Plain;
-  static constexpr const char* kName = "sequential";
+  static constexpr const char* kName = Mutex::kName;
   static constexpr bool kCountsAborts = false;
 
   class Thread {
    public:
-    explicit Thread(Sequential&) {}
+    explicit Thread(UnderOne& shared) : mutex_(shared.mutex_) {}
     template <class Body>
     void atomically(Body body) {
       Transaction transaction;
-      body(transaction);
+      {
+        const std::lock_guard lock(mutex_);
+        body(transaction);
+      }
       ++counts.commits;
     }
     Counts counts;
+
+   private:
+    Mutex& mutex_;
   };
+
+ private:
+  alignas(128) Mutex mutex_;
 };
+
+using GlobalLock = UnderOne<PthreadMutex>;
+using ApiLock = UnderOne<ApiMutex>;
+using Sequential = UnderOne<NoMutex>;
 
 }  // namespace workloads::sections

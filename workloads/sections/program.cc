@@ -11,9 +11,7 @@
 
 #include <cstdio>
 #include <map>
-#include <new>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "command_line.h"
@@ -39,7 +37,7 @@ const std::map<std::string, Run>& back_ends() {
       {sections::ApiLock::kName, run<sections::ApiLock>},
       {sections::Tl2::kName, run<sections::Tl2>},
 #ifdef WORKLOADS_HAVE_GCC_TM
-      {"gcc-tm", run_gcc_tm},
+      {"gcc-tm", run_gcc_tm},  // its header needs -fgnu-tm
 #endif
   };
   return kBackEnds;
@@ -71,12 +69,4 @@ int program(int argc, char** argv) {
 }  // namespace
 }  // namespace workloads::PROGRAM
 
-int main(int argc, char** argv) {
-  try {
-    return workloads::PROGRAM::program(argc, argv);
-  } catch (const std::bad_alloc&) {
-    return workloads::PROGRAM::complain("not enough memory for this input");
-  } catch (const std::system_error& error) {  // of a thread
-    return workloads::PROGRAM::complain(error.what());
-  }
-}
+int main(int argc, char** argv) { return workloads::PROGRAM::program(argc, argv); }

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "command_line.h"
-#include "sections/team.h"
+#include "sections/run.h"
 #include "stamp/hash_table.h"
 #include "support.h"
 
@@ -155,7 +155,7 @@ class Assembly {
 
   /// What each thread does.
   template <class Thread>
-  void work(Thread& thread, unsigned index, sections::TeamBarrier& barrier) {
+  void work(Thread& thread, unsigned index, TeamBarrier& barrier) {
     insert_segments(thread, index);
     barrier.wait();
     if (index == 0) unique_ = count_unique();
@@ -178,7 +178,7 @@ class Assembly {
   struct Range {
     std::size_t begin, end;
   };
-  /// The part of `number` things that a thread does.
+  /// A thread's part of `number` things.
   Range share(unsigned index, std::size_t number) const {
     return {number * index / threads_, number * (index + 1) / threads_};
   }
@@ -204,7 +204,7 @@ class Assembly {
     return std::min(sum, links_.size());
   }
 
-  /// Of the segments in a thread's share of the set's buckets. Nobody inserts into it any more.
+  /// Makes links of the segments in a thread's share of the buckets. The set no longer changes.
   template <class Thread>
   void add_links(Thread& thread, unsigned index) {
     sections::Plain plain;
@@ -221,7 +221,7 @@ class Assembly {
     }
   }
 
-  /// The first free slot from `slot` on, where the next search begins behind it.
+  /// Takes the first free slot from `slot` on. The next search begins behind it.
   template <class Thread>
   Link& take_slot(Thread& thread, std::size_t& slot, const char* segment) {
     for (;;) {
@@ -376,7 +376,7 @@ class Expectation {
   bool is_determined_ = false;
 };
 
-/// What is wrong with the result; null: nothing.
+/// Says what is wrong with the result, or returns null.
 inline const char* complaint(const Assembly& assembly, const Input& input, const Expectation& expectation) {
   if (assembly.unique() != expectation.unique()) return "number of different segments";
   if (!expectation.has_all(assembly.sequence())) return "sequence: not of all segments";
@@ -389,15 +389,11 @@ int run(const Options& options) {
   const Input input(options);
   const auto shared = std::make_unique<Sections>();
   Assembly assembly(input, options);
-  sections::run_team(*shared, options.team,
-                     [&](auto& thread, unsigned index, sections::TeamBarrier& barrier) {
-                       assembly.work(thread, index, barrier);
-                     });
+  sections::run_sections(*shared, options.team, [&](auto& thread, unsigned index, TeamBarrier& barrier) {
+    assembly.work(thread, index, barrier);
+  });
   const Expectation expectation(input);
-  if (const char* const wrong = complaint(assembly, input, expectation)) {
-    std::printf("WRONG %s\n", wrong);
-    return 1;
-  }
+  if (sections::is_wrong(complaint(assembly, input, expectation))) return 1;
   std::printf("segments: %zu, %zu different\nsequence: %zu nucleotides, %s\n", input.segments(),
               assembly.unique(), assembly.sequence().size(),
               assembly.sequence() == input.gene ? "the gene" : "not the gene, as overlaps are ambiguous");

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "command_line.h"
-#include "sections/team.h"
+#include "sections/run.h"
 #include "stamp/list.h"
 #include "stamp/queue.h"
 #include "stamp/red_black_tree.h"
@@ -162,7 +162,7 @@ class Decoder {
     if (fragments->length(transaction) == packet->fragments) join(transaction, packet->flow, fragments);
   }
 
-  /// A complete flow that no one has taken yet; null: none.
+  /// Takes a complete flow from the queue. Returns null if the queue is empty.
   template <class Transaction>
   Decoded* take(Transaction& transaction) {
     Decoded* decoded = nullptr;
@@ -250,7 +250,8 @@ class Detection {
     findings_[index] = std::move(findings);
   }
 
-  /// What is wrong with the findings; null: nothing. Each flow is decoded once, as it was.
+  /// Says what is wrong with the findings, or returns null. Each flow must be decoded once, with its original
+  /// data.
   const char* complaint() const {
     std::vector<bool> seen(input_.flows().size());
     const std::vector<Decoded*> all = all_decoded();
@@ -291,13 +292,9 @@ int run(const Options& options) {
   const Input input(options);
   const auto shared = std::make_unique<Sections>();
   Detection detection(input, options);
-  sections::run_team(*shared, options.team, [&](auto& thread, unsigned index, sections::TeamBarrier&) {
-    detection.work(thread, index);
-  });
-  if (const char* const wrong = detection.complaint()) {
-    std::printf("WRONG %s\n", wrong);
-    return 1;
-  }
+  sections::run_sections(*shared, options.team,
+                         [&](auto& thread, unsigned index, TeamBarrier&) { detection.work(thread, index); });
+  if (sections::is_wrong(detection.complaint())) return 1;
   std::printf("flows: %zu, in %zu packets\nattacks: %zu\n", input.flows().size(), input.packets().size(),
               detection.attacks().size());
   return 0;

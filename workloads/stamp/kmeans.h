@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "command_line.h"
-#include "sections/team.h"
+#include "sections/run.h"
 #include "support.h"
 
 namespace workloads::kmeans {
@@ -144,7 +144,7 @@ class Clustering {
 
   /// What each thread does. All threads leave together.
   template <class Thread>
-  void work(Thread& thread, unsigned index, sections::TeamBarrier& barrier) {
+  void work(Thread& thread, unsigned index, TeamBarrier& barrier) {
     do {
       assign_points(thread);
       barrier.wait();
@@ -268,16 +268,12 @@ int run(const Options& options) {
   std::vector<std::unique_ptr<Clustering>> all;
   for (std::size_t clusters = options.fewest_clusters; clusters <= options.most_clusters; ++clusters)
     all.push_back(std::make_unique<Clustering>(input, options, clusters));
-  sections::run_team(*shared, options.team,
-                     [&](auto& thread, unsigned index, sections::TeamBarrier& barrier) {
-                       for (const auto& clustering : all) clustering->work(thread, index, barrier);
-                     });
+  sections::run_sections(*shared, options.team, [&](auto& thread, unsigned index, TeamBarrier& barrier) {
+    for (const auto& clustering : all) clustering->work(thread, index, barrier);
+  });
   bool right = true;
   for (const auto& clustering : all) right = right && clustering->is_right();
-  if (!right) {
-    std::puts("WRONG sums");
-    return 1;
-  }
+  if (sections::is_wrong(right ? nullptr : "sums")) return 1;
   std::printf("rounds: %u\ndistance: %.3f\n", all.back()->rounds(), all.back()->distance());
   return 0;
 }

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "command_line.h"
-#include "sections/team.h"
+#include "sections/run.h"
 #include "support.h"
 
 namespace workloads::labyrinth {
@@ -290,7 +290,7 @@ class Maze {
     });
   }
 
-  /// What is wrong with the paths; null: nothing.
+  /// Says what is wrong with the paths, or returns null.
   const char* complaint() const {
     std::vector<Content> grid(cells_, kEmpty);
     for (const Pair& pair : pairs_) grid[pair.from] = grid[pair.to] = kEnd;
@@ -366,12 +366,9 @@ template <class Sections>
 int run(const Options& options) {
   const auto shared = std::make_unique<Sections>();
   Maze maze(options);
-  sections::run_team(*shared, options.team,
-                     [&](auto& thread, unsigned index, sections::TeamBarrier&) { maze.work(thread, index); });
-  if (const char* const complaint = maze.complaint()) {
-    std::printf("WRONG %s\n", complaint);
-    return 1;
-  }
+  sections::run_sections(*shared, options.team,
+                         [&](auto& thread, unsigned index, TeamBarrier&) { maze.work(thread, index); });
+  if (sections::is_wrong(maze.complaint())) return 1;
   std::printf("paths: %zu\n", maze.paths());
   return 0;
 }

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "command_line.h"
-#include "sections/team.h"
+#include "sections/run.h"
 #include "support.h"
 
 namespace workloads::ssca2 {
@@ -169,7 +169,7 @@ class Graph {
 
   /// What each thread does.
   template <class Thread>
-  void work(Thread& thread, unsigned index, sections::TeamBarrier& barrier) {
+  void work(Thread& thread, unsigned index, TeamBarrier& barrier) {
     count_vertices(thread, index);
     barrier.wait();
     const Share share = share_of(totals_.vertices, index);
@@ -183,7 +183,7 @@ class Graph {
     for (Vertex vertex = share.begin; vertex < share.end; ++vertex) list_implied_edges(vertex);
   }
 
-  /// What is wrong with the arrays; null: nothing.
+  /// Says what is wrong with the arrays, or returns null.
   const char* complaint() const {
     std::vector<Edge> edges = input_.edges, reversed, implied;
     edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
@@ -250,10 +250,9 @@ class Graph {
     }
   }
 
-  /// From the degrees of its vertices, where their lists begin. All threads leave together.
+  /// Computes where the lists of a thread's vertices begin, from their degrees. Ends with a barrier.
   template <class Thread>
-  void place_lists(Thread& thread, const Share& share, Lists& lists, Vertex& total,
-                   sections::TeamBarrier& barrier) {
+  void place_lists(Thread& thread, const Share& share, Lists& lists, Vertex& total, TeamBarrier& barrier) {
     Vertex sum = 0;
     for (Vertex vertex = share.begin; vertex < share.end; ++vertex) sum += lists.degrees[vertex];
     sums_[share.index] = sum;
@@ -316,8 +315,8 @@ class Graph {
     });
   }
 
-  /// From blocks to the list. A missing block is an error, which the check finds by the zeros left in its
-  /// place.
+  /// Copies a vertex's blocks to its list. If a block is missing, zeros stay in its place, which the check
+  /// notices.
   void list_implied_edges(Vertex vertex) {
     Vertex left = in_.degrees[vertex];
     Vertex* const list = in_.array.data() + in_.begins[vertex];
@@ -331,7 +330,7 @@ class Graph {
       list[i] = first_blocks_[vertex * cluster_ + i];
   }
 
-  /// Of each vertex and each in its list a pair, sorted.
+  /// Returns a pair of each vertex with each entry of its list, sorted.
   std::vector<Edge> all_of(const Lists& lists) const {
     std::vector<Edge> all;
     for (Vertex vertex = 0; vertex < totals_.vertices; ++vertex) {
@@ -357,14 +356,10 @@ int run(const Options& options) {
   const Input input(options);
   const auto shared = std::make_unique<Sections>();
   Graph graph(input, options);
-  sections::run_team(*shared, options.team,
-                     [&](auto& thread, unsigned index, sections::TeamBarrier& barrier) {
-                       graph.work(thread, index, barrier);
-                     });
-  if (const char* const complaint = graph.complaint()) {
-    std::printf("WRONG %s\n", complaint);
-    return 1;
-  }
+  sections::run_sections(*shared, options.team, [&](auto& thread, unsigned index, TeamBarrier& barrier) {
+    graph.work(thread, index, barrier);
+  });
+  if (sections::is_wrong(graph.complaint())) return 1;
   const Totals& totals = graph.totals();
   std::printf("edges: %zu\nout-edges: %" PRIu64 "\nimplied edges: %" PRIu64 "\ndigest: %016" PRIx64 "\n",
               input.edges.size(), totals.out_edges, totals.implied_edges, graph.digest());

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "command_line.h"
-#include "sections/team.h"
+#include "sections/run.h"
 #include "stamp/vacation_tables.h"
 #include "support.h"
 
@@ -134,7 +134,7 @@ class Agency {
     results_[index] = result;
   }
 
-  /// Prints how many tasks were of which kind, or what is wrong. An exit code.
+  /// Prints how many tasks of each kind there were, or what is wrong. Returns the exit code.
   int end() {
     Result sum{};
     for (const Result& result : results_) {
@@ -142,10 +142,7 @@ class Agency {
       for (std::size_t action = 0; action < kActions; ++action) sum.tasks[action] += result.tasks[action];
     }
     const Check check(tables_, sum.changes, options_.relations);
-    if (check.wrong() != nullptr) {
-      std::printf("WRONG %s\n", check.wrong());
-      return 1;
-    }
+    if (sections::is_wrong(check.wrong())) return 1;
     std::printf("reserving: %" PRIu64 "\ndeleting: %" PRIu64 "\nupdating: %" PRIu64 "\n", sum.tasks[0],
                 sum.tasks[1], sum.tasks[2]);
     tables_.clear();
@@ -235,9 +232,8 @@ template <class Sections>
 int run(const Options& options) {
   const auto shared = std::make_unique<Sections>();
   Agency agency(options);
-  sections::run_team(*shared, options.team, [&](auto& thread, unsigned index, sections::TeamBarrier&) {
-    agency.work(thread, index);
-  });
+  sections::run_sections(*shared, options.team,
+                         [&](auto& thread, unsigned index, TeamBarrier&) { agency.work(thread, index); });
   return agency.end();
 }
 
