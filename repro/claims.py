@@ -91,9 +91,13 @@ class Statement:
             low = high = claim[row["values"]][settings["application"]][at]
         else:
             low, high = map(float, row["range"])
-        missed_low, missed_high = (tolerance, tolerance) if metric.endswith("percent") else (low * tolerance, high * tolerance)
+        says = row["says"].format(**settings, value=low)
+        if metric.endswith("percent"):
+            low, high = low - tolerance, high + tolerance
+        else:
+            low, high = low * (1 - tolerance), high * (1 + tolerance)
         of, over = ([{**settings, **one} for one in _listed(row[key])] if key in row else None for key in ("of", "over"))
-        return cls(row["says"].format(**settings, value=low), of or [settings], over, low - missed_low, high + missed_high, metric)
+        return cls(says, of or [settings], over, low, high, metric)
 
 
 def _combinations(each):
@@ -150,7 +154,7 @@ def _statement_problems(row):
     if "inputs" in ours:
         names = names - {"input"} | {"application"}
     for statement in Claim(row).statements():
-        if statement.low > statement.high:
+        if not statement.low <= statement.high:
             yield f"{statement.says}: an empty range"
         for settings in statement.of + (statement.over or []):
             if set(ours.get("settings", {})) | set(settings) != names:

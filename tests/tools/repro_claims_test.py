@@ -87,6 +87,13 @@ def test_a_claim_that_is_not_settled():
     assert verdict(new=(15, 15, 25, 25)) == claims.NOT_SETTLED
 
 
+def test_a_bound_may_be_open():
+    at_least = changed(range=[2, float("inf")])
+    assert verdict(claim=at_least, new=(200, 200, 200, 200)) == claims.HOLDS
+    assert verdict(claim=at_least, new=(19, 19, 19, 19)) == claims.DOES_NOT
+    assert "wanted at least 2x" in claims_page.text([at_least.row], {"faster": claims.find(at_least, results(), 4)})
+
+
 def test_a_tolerance_is_of_the_bounds():
     assert verdict(claim=changed(tolerance=0.25), new=(16, 16, 16, 16)) == claims.HOLDS
     assert verdict(claim=changed(tolerance=0.25), new=(14, 14, 14, 14)) == claims.DOES_NOT
