@@ -55,10 +55,9 @@ def text(rows, found):
 
 def count_line(rows, found):
     verdicts = [verdict_of(row, found) for row in rows]
-    judged = [verdict for verdict in verdicts if verdict in (claims.HOLDS, claims.DOES_NOT, claims.NOT_SETTLED)]
-    return (f"{len(rows)} claims: {verdicts.count(claims.HOLDS)} of the {len(judged)} judged here hold, {verdicts.count(claims.DOES_NOT)} do not, "
-            f"{verdicts.count(claims.NOT_SETTLED)} are not settled; {sum('tool' in row for row in rows)} are judged elsewhere, "
-            f"{verdicts.count(claims.NOT_JUDGED)} not yet.")
+    counts = {name: verdicts.count(name) for name in (claims.HOLDS, claims.DOES_NOT, claims.NOT_SETTLED)}
+    return (f"{len(rows)} claims. Judged here: {sum(counts.values())} ({', '.join(f'{name} {count}' for name, count in counts.items())}). "
+            f"Judged elsewhere: {sum('tool' in row for row in rows)}. Not judged yet: {verdicts.count(claims.NOT_JUDGED)}.")
 
 
 def why(row):
@@ -70,7 +69,7 @@ def claim_section(row, found):
     lines = [f"## {row['id']}", "", *performance.paragraph(f"{row['paper']}, {row['where']}. {row['machine']}. {row['workload']}."),
              *performance.paragraph(f"The paper: {row['says']}."),
              *pages.table(["part", "wanted", "found: median and range", "true on"], statement_rows(row, found)), ""]
-    return lines + (performance.paragraph("Why, as far as we found: " + row["found"]) if "found" in row else [])
+    return lines + (performance.paragraph("Why, as far as known: " + row["found"]) if "found" in row else [])
 
 
 def document(origin, rows, found, variations):
