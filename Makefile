@@ -76,7 +76,7 @@ claims:
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo --build $(BUILD) --claims-only --variations 32 --output docs/measured/claims.md
 
-# The papers' claims in one table; writes docs/measured/repro.md. Snakemake comes from a venv, pinned by hash. CLAIMS="NAME..." takes some of them
+# The papers' claims in one table; writes docs/measured/repro.md. Twenty minutes on two CPUs. Snakemake comes from a venv, pinned by hash. CLAIMS="NAME..." takes some of them
 # and writes nothing.
 repro:
 	@tools/install-packages "make repro" $(BUILD_PACKAGES) python3-venv
@@ -120,7 +120,7 @@ hidden-parts:
 # All tests; with transactions in hardware, the native ones once more without. The last lines are ctest's summary.
 test:
 	@programs=$$(tests/corpus/packages quick) && tools/install-packages "make test" $(BUILD_PACKAGES) $(TEST_PACKAGES) $$programs
-	@echo "make test: builds (10 to 20 minutes on two CPUs), then runs all tests (10 to 15 minutes)"
+	@echo "make test: builds (10 to 25 minutes on two CPUs), then runs all tests (10 to 25 minutes)"
 	@$(MAKE) --no-print-directory compile
 	@tools/run-tests $(BUILD)
 
