@@ -44,7 +44,9 @@ def _throughput(result):
 
 
 def _abort_percent(result):
-    """Of hardware transactions."""
+    """Of hardware transactions, which only the virtual machine counts."""
+    if result["totals"] is None:
+        raise NotMeasured("a native run counts no transactions")
     begins = result["totals"]["begins"]
     if begins == 0:
         raise NotMeasured("a run whose aborts are asked for began no transaction")
@@ -140,6 +142,12 @@ def problems(rows):
             yield from (f"{name}: {problem}" for problem in _statement_problems(row))
 
 
+def names_of(ours):
+    """The settings that a program and its options name."""
+    names = set(re.findall(r"{(\w+)}", ours["program"] + ours.get("options", "")))
+    return names - {"input"} | {"application"} if "inputs" in ours else names
+
+
 def _statement_problems(row):
     ours = row["ours"]
     for statement in ours["statement"]:
@@ -150,9 +158,7 @@ def _statement_problems(row):
         if ("range" in statement) == ("values" in statement):
             yield f"{statement['says']}: one of range and values"
             return
-    names = set(re.findall(r"{(\w+)}", ours["program"] + ours.get("options", "")))
-    if "inputs" in ours:
-        names = names - {"input"} | {"application"}
+    names = names_of(ours)
     for statement in Claim(row).statements():
         if not statement.low <= statement.high:
             yield f"{statement.says}: an empty range"

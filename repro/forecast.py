@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long runs will take, from the seconds of those that have run. Pure."""
+
+import statistics
+
+from outcomes import settings_text
+
+
+class Forecast:
+    """`earlier`: {(claim, text of the settings): seconds} of another time or computer, for runs of which none has run here."""
+
+    def __init__(self, earlier):
+        self.earlier = earlier
+        self.same, self.claims = {}, {}  # seconds of runs here, by the settings and by the claim
+        self.here, self.there = 0.0, 0.0  # seconds of the runs that both know
+
+    def add(self, cell, seconds):
+        name = (cell.claim, settings_text(cell.settings))
+        self.same.setdefault(name, []).append(seconds)
+        self.claims.setdefault(cell.claim, []).append(seconds)
+        if name in self.earlier:
+            self.here += seconds
+            self.there += self.earlier[name]
+
+    def _known(self):
+        """Seconds a run where only others are known: the mean of all that are."""
+        all_known = [second for seconds in self.claims.values() for second in seconds] or list(self.earlier.values())
+        return statistics.fmean(all_known) if all_known else None
+
+    def seconds(self, cell):
+        """Of one run, or None if nothing is known."""
+        name = (cell.claim, settings_text(cell.settings))
+        if name in self.same:
+            return statistics.fmean(self.same[name])
+        if name in self.earlier:
+            return self.earlier[name] * (self.here / self.there if self.there else 1)
+        return statistics.fmean(self.claims[cell.claim]) if cell.claim in self.claims else self._known()
+
+    def left(self, cells, cpus):
+        """Seconds until these have run on so many CPUs, or None."""
+        each = [self.seconds(cell) for cell in cells]
+        if None in each:
+            return None
+        return max(sum(each) / cpus, *each) if each else 0.0
+
+
+def duration(seconds):
+    if seconds is None:
+        return "unknown until the first runs have ended"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def line(done, count, left):
+    return f"{done} of {count} runs ({100 * done // max(count, 1)} %), left: {duration(left)}"
