@@ -12,11 +12,13 @@ BUILD_PACKAGES := g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-d
 SILICON_PACKAGES := python3-tomli-w
 # tools/sampling.py takes its distributions from it.
 SAMPLING_PACKAGES := python3-scipy
+# Draws the figures of make repro.
+REPORT_PACKAGES := python3-matplotlib
 # Programs that tests and benchmarks run, natively and in the virtual machine.
 PROGRAM_PACKAGES := xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
 # google-perftools brings tcmalloc and libprofiler, whose packages have other names in Debian 13.
 # The shells and readers of manual pages are those for which texts are written.
-TEST_PACKAGES := $(PROGRAM_PACKAGES) $(SILICON_PACKAGES) $(SAMPLING_PACKAGES) git python3-pytest python3-markdown-it gnuplot-nox binutils clang libclang-rt-dev libomp-dev pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack \
+TEST_PACKAGES := $(PROGRAM_PACKAGES) $(SILICON_PACKAGES) $(SAMPLING_PACKAGES) $(REPORT_PACKAGES) git python3-pytest python3-markdown-it gnuplot-nox binutils clang libclang-rt-dev libomp-dev pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack \
   bash-completion zsh fish man-db groff-base mandoc abigail-tools
 # pip in a virtual environment, and the tree's list of files.
 LINT_PACKAGES := python3-venv git
@@ -26,7 +28,7 @@ REAL_PROGRAMS := sysbench kyotocabinet-utils rocksdb-tools
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install deb demo demo-full demo-barrier claims repro fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-sampling bench-snapshots real-programs clean help
+.PHONY: build install deb demo demo-full demo-barrier claims repro repro-full fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-sampling bench-snapshots real-programs clean help
 
 # Builds build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -76,15 +78,26 @@ claims:
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo --build $(BUILD) --claims-only --variations 32 --output docs/measured/claims.md
 
-# The papers' claims in one table; writes docs/measured/repro.md. Twenty minutes on two CPUs. Snakemake comes from a venv, pinned by hash. CLAIMS="NAME..." takes some of them
-# and writes nothing.
+# The papers' claims in one table, with a report of figures in build/repro/report; writes docs/measured/repro.md. Twenty minutes on two CPUs.
+# Snakemake comes from a venv, pinned by hash. CLAIMS="NAME..." takes some of them and writes no page. NATIVE=1 runs on this CPU, if its
+# transactions commit, what can run there, and writes a page of its own.
 repro:
-	@tools/install-packages "make repro" $(BUILD_PACKAGES) python3-venv
+	@$(MAKE) --no-print-directory repro-tools
+	@tools/repro --build $(BUILD) $(if $(NATIVE),--native) $(CLAIMS)
+
+# `make repro` with every point of the papers' figures and 32 variations of each machine: hours. It says how many, and if it is
+# interrupted, it goes on where it was. CLAIMS="NAME..." takes some claims; PROFILE=repro/workflow/profile/slurm runs on a cluster.
+repro-full:
+	@$(MAKE) --no-print-directory repro-tools
+	@tools/repro --build $(BUILD) --full $(if $(PROFILE),--profile $(PROFILE)) $(CLAIMS)
+
+.PHONY: repro-tools
+repro-tools:
+	@tools/install-packages "make repro" $(BUILD_PACKAGES) $(REPORT_PACKAGES) python3-venv
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@test -x $(BUILD)/repro-tools/bin/snakemake || { python3 -m venv $(BUILD)/repro-tools && \
 	  $(BUILD)/repro-tools/bin/pip install -q --require-hashes -r repro/workflow/requirements.txt; }
-	@$(BUILD)/repro-tools/bin/python -B tools/repro --build $(BUILD) $(CLAIMS)
 
 # The paper's claim on barriers, on small matrices; half a minute.
 demo-barrier:

@@ -4,6 +4,7 @@
 import math
 
 import claims
+import native
 import pages
 import performance
 
@@ -83,4 +84,13 @@ def document(origin, rows, found, variations):
     for row in rows:
         if "ours" in row:
             lines += claim_section(row, found)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def native_document(origin, rows):
+    """The page of one CPU. `rows`: of the CSV (native.py)."""
+    lines = ["# The papers' comparisons on a real CPU", "", "Written by `make repro NATIVE=1`.", "", *performance.markdown(performance.origin_cells(origin)), "",
+             *performance.paragraph(native.cpu_line(rows) + " The papers' numbers are for other numbers of threads. AAHTM locks speculate by ordinary RTM."), ""]
+    for claim, parts in native.tables(rows).items():
+        lines += [f"## {claim}", "", *pages.table(["part", "threads", "found"], parts), ""]
     return "\n".join(lines).rstrip("\n") + "\n"

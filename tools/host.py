@@ -97,13 +97,17 @@ def first_line(words):
 PAGES = "docs/measured"
 
 
+def changed():
+    """Whether the tree differs from its commit in more than measured pages."""
+    return first_line(["git", "status", "--porcelain", "--", ".", f":!{PAGES}"]) != ""
+
+
 def commit():
     """The commit and its date, with a note if the tree differs from it in more than measured pages."""
     named = first_line(["git", "log", "-1", "--format=%h of %cs"])
     if not named:
         return "unknown"
-    changed = first_line(["git", "status", "--porcelain", "--", ".", f":!{PAGES}"])
-    return named + (", with changes" if changed else "")
+    return named + (", with changes" if changed() else "")
 
 
 def run(words, most_seconds=1200, codes=(0,)):

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the claims' comparisons on this CPU (tools/repro --native)."""
+
+import csv
+import os
+import sys
+
+import claims
+import host
+import native
+import outcomes
+import reproducing
+
+ROUNDS = 5
+MOST_SECONDS = 120  # of a run
+
+
+def require_transactions(build):
+    """The doctor's report, if hardware transactions commit."""
+    report = host.doctor(build)
+    if not report["trial"]["commits"]:
+        raise host.Failed(f"--native: there are no hardware transactions here: {report['sentence']}")
+    return report
+
+
+def cpu_of(report):
+    cpu = report["cpu"]
+    return f"{cpu['brand']}, family {cpu['family']}, model {cpu['model']}, stepping {cpu['stepping']}"
+
+
+def run_all(build, comparisons, report):
+    """{words: what each round printed}. One run at a time; rounds one after the other, so that a change of the CPU's speed meets all."""
+    files = [build / "bin/elision", build / "lib/libelision.so"]
+    always_abort = ["--rtm-always-abort"] if report["always_abort"] != "none" else []
+    every = list(dict.fromkeys(words for one in comparisons for side in (one.of, one.over or ()) for words in side))
+    outputs = {words: [] for words in every}
+    for number in range(ROUNDS):
+        print(f"round {number + 1} of {ROUNDS}: {len(every)} runs", file=sys.stderr, flush=True)
+        for words in every:
+            at = words.index("--")
+            program = build / "workloads" / words[at + 1]
+            whole = [build / "bin/elision", "run", *words[:at], *always_abort, "--", program, *words[at + 2:]]
+            folder = build / "repro/native" / f"{number}-{host.key_of([cpu_of(report)], [])}"
+            outputs[words].append(host.stored(folder, whole, [*files, program], MOST_SECONDS).output)
+    return outputs
+
+
+def measure(build, judged):
+    """Writes DIR/repro/native.csv, and returns it."""
+    report = require_transactions(build)
+    cpus = len(os.sched_getaffinity(0))
+    known = native.known_options(host.output_of([build / "bin/elision", "run", "--help"])[1]) - {"--rtm-always-abort"}
+    comparisons = [one for claim in judged if "native" in claim.ours for one in native.comparisons(claim, cpus, known)]
+    comparisons = [one for one in comparisons if one.metric in native.METRICS]
+    outputs = run_all(build, comparisons, report)
+    tree = reproducing.tree(build)
+    origin = [cpu_of(report), cpus, tree["commit"], "yes" if tree["changed"] else "no", tree["elision"]]
+    rows = []
+    for one in comparisons:
+        try:
+            rows.append(native.row_of(one, native.values_of(one, outputs), origin))
+        except claims.NotMeasured as error:
+            raise host.Failed(f"{one.claim}: {error}") from error
+    file = build / "repro/native.csv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    host.write_page(file, outcomes.text(native.COLUMNS, rows))
+    return file
+
+
+def load(build):
+    """The rows of an earlier measurement, [] if there is none."""
+    file = build / "repro/native.csv"
+    return list(csv.DictReader(file.read_text().splitlines())) if file.exists() else []

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the report of tools/repro: the papers' figures as SVG files, and a page that holds them."""
+
+import shutil
+
+import claims
+import figures
+import host
+import native
+
+try:
+    from report import drawing, page
+except ImportError:  # Matplotlib
+    drawing = None
+
+
+def require_matplotlib():
+    if drawing is None:
+        raise host.Failed("there is no Matplotlib for this Python: Debian's package python3-matplotlib")
+
+
+def drawn_of(claim, results, variations):
+    """The panels of a claim of which anything has run: [(file's name, its SVG, page.Panel)]"""
+    found = []
+    for figure in figures.figures_of(claim):
+        for index, panel in enumerate(figures.panels_of(claim, figure)):
+            ranges = [figures.ranges_of(claim, figure, line, results, variations) for line in panel.lines]
+            if any(ranges):
+                slug = figures.slug_of(claim, figure, index)
+                svg = drawing.draw(panel, ranges, figure["x"], figures.y_of(figure), figure.get("log", False))
+                found.append((slug, svg, page.Panel(slug, drawing.inline(svg, slug), panel, ranges, figure)))
+    return found
+
+
+def origin_lines(origin, rows, variations):
+    return [f"Elision {origin.commit}. {sum('ours' in row for row in rows)} claims ran on {variations} variations of their machines, described multicores in virtual "
+            "time; a claim holds if each of its parts is true on "
+            f"{100 * claims.MOST:.0f} % of them, and does not if one is true on at most {100 * (1 - claims.MOST):.0f} %.",
+            "In the figures a mark is the median of the variations, a bar or band their range. Hollow marks are the paper's own numbers; shaded ranges and dotted "
+            "lines are what its text says. Papers that give no numbers are quoted."]
+
+
+def write(build, origin, rows, found, results, variations, native_rows):
+    """Writes DIR/repro/report anew; returns its page."""
+    folder = build / "repro/report"
+    unfinished = host.unfinished(folder)
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    drawn = {row["id"]: drawn_of(claims.Claim(row), results, variations) for row in rows}
+    for one in drawn.values():
+        for slug, svg, _ in one:
+            (unfinished / f"{slug}.svg").write_text(svg)
+    natively = {"": native.cpu_line(native_rows), **native.tables(native_rows)} if native_rows else {}
+    style = (host.ROOT / "repro/report/style.css").read_text()
+    panels = {claim: [panel for *_, panel in one] for claim, one in drawn.items()}
+    (unfinished / "index.html").write_text(page.document(rows, found, panels, natively, origin_lines(origin, rows, variations), style))
+    shutil.rmtree(folder, ignore_errors=True)
+    unfinished.rename(folder)
+    return folder / "index.html"

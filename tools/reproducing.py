@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the claims' cells by the workflow, and says how far it is (tools/repro)."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import cells
+import claims
+import figures
+import forecast
+import host
+import outcomes
+
+FORMAT = "results 2"  # another format has other keys
+INTERVAL = 30  # seconds between two lines that say how far it is, where there is no terminal
+SUMMARY = host.ROOT / host.PAGES / "repro.csv"
+
+
+def run_cell(plan, key):
+    """Writes what a run prints and counts."""
+    with tempfile.TemporaryDirectory() as folder:
+        statistics = pathlib.Path(folder) / "statistics.json"
+        words = [str(statistics) if word == plan["statistics"] else word for word in plan["keys"][key]]
+        begin = time.monotonic()
+        done = cells.run_words(words)
+        seconds = time.monotonic() - begin
+        totals = json.loads(statistics.read_text())["totals"]
+    result = {"output": done.stdout, "totals": totals, "seconds": seconds, **plan["tree"]}
+    host.write_page(pathlib.Path(plan["folder"]) / f"{key}.json", json.dumps(result))
+
+
+def tree(build):
+    """What a result says of the sources it comes from."""
+    return {"commit": host.first_line(["git", "rev-parse", "HEAD"]) or "unknown", "changed": host.changed(),
+            "elision": host.first_line([build / "bin/elision", "--version"])}
+
+
+class Plan:
+    """The runs that are needed: those of statements, and of figures those that statements share or, if `full`, all. Knows the others of figures
+    too: an earlier call may have left their results."""
+    STATISTICS = "STATISTICS"  # in a command: the file, which differs from run to run
+
+    def __init__(self, build, judged, variations, full):
+        self.build, self.folder, self.judged = build, build / "repro", judged
+        self.key_of, self.words_of = {}, {}
+        self.shared = [build / "bin/elision", *sorted((build / "lib").glob("libelision*.so"))]
+        self.programs, self.stored = {}, {}
+        self.needed = []
+        for claim in judged:
+            of_statements = claims.cells_of(claim, variations)
+            every = list(dict.fromkeys(of_statements + figures.cells_of(claim, variations)))
+            self.needed += every if full else list(dict.fromkeys(of_statements + figures.references_of(claim, of_statements)))
+            for cell in every:
+                self._add(claim, cell)
+
+    def _add(self, claim, cell):
+        words = claims.command(self.build, claim, cell, self.STATISTICS)
+        self.words_of[cell] = words
+        self.key_of[cell] = host.key_of([FORMAT, self._program_key(words[words.index("--") + 1]), *words], [])
+
+    def _program_key(self, program):
+        """Of what runs: the program with Elision."""
+        if program not in self.programs:
+            if not pathlib.Path(program).exists():
+                raise host.Failed(f"there is no {program}: run make build")
+            self.programs[program] = host.key_of([], [*self.shared, pathlib.Path(program)])
+        return self.programs[program]
+
+    def _file(self, cell):
+        return self.folder / f"{self.key_of[cell]}.json"
+
+    def write(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        keys = {self.key_of[cell]: self.words_of[cell] for cell in self.needed}
+        text = json.dumps({"folder": str(self.folder), "statistics": self.STATISTICS, "python": sys.executable, "tree": tree(self.build),
+                           "tool": str(host.ROOT / "tools/repro"), "keys": keys})
+        file = self.folder / f"plan-{host.key_of([text], [])}.json"  # another call beside this one has another plan
+        host.write_page(file, text)
+        return file
+
+    def load(self, wanted):
+        """Reads the results that there are, and returns the cells that have one."""
+        there = {entry.name for entry in os.scandir(self.folder)} if self.folder.exists() else set()
+        for cell in wanted:
+            if cell not in self.stored and f"{self.key_of[cell]}.json" in there:
+                self.stored[cell] = json.loads(self._file(cell).read_text())
+        return [cell for cell in wanted if cell in self.stored]
+
+    def missing(self):
+        self.load(self.needed)
+        return [cell for cell in self.needed if cell not in self.stored]
+
+    def results(self):
+        """{cell: result}: of all cells that are needed, and of those of figures that have run."""
+        self.load(self.key_of)
+        return self.stored
+
+
+class Progress:
+    """One line that updates, or a line now and then where there is no terminal."""
+
+    def __init__(self, plan, cpus):
+        self.plan, self.cpus, self.known = plan, cpus, set()
+        self.forecast = forecast.Forecast(outcomes.seconds_in(SUMMARY.read_text()) if SUMMARY.exists() else {})
+        self.terminal = sys.stderr.isatty()
+        self.next = 0.0
+
+    def line(self):
+        missing = self.plan.missing()
+        for cell, result in self.plan.stored.items():
+            if cell not in self.known:
+                self.known.add(cell)
+                self.forecast.add(cell, result["seconds"])
+        done = len(self.plan.needed) - len(missing)
+        return forecast.line(done, len(self.plan.needed), self.forecast.left(missing, self.cpus))
+
+    def show(self, last=False):
+        now = time.monotonic()
+        if self.terminal:
+            print(f"\r\033[K{self.line()}", end="\n" if last else "", file=sys.stderr, flush=True)
+        elif last or now >= self.next:
+            self.next = now + INTERVAL
+            print(self.line(), file=sys.stderr, flush=True)
+
+
+def run_workflow(plan, profile):
+    """Ends with an exception that names the log if a run failed. `profile`: of Snakemake, for a cluster; None: this machine's CPUs."""
+    cpus = len(os.sched_getaffinity(0))
+    progress = Progress(plan, cpus)
+    progress.show(last=True)
+    if not plan.missing():
+        return
+    python = plan.build / "repro-tools/bin/python"
+    if not python.exists():
+        raise host.Failed("there is no Snakemake: run make repro, which installs it")
+    words = [python, "-B", "-m", "snakemake", "--snakefile", host.ROOT / "repro/workflow/Snakefile", "--directory", plan.folder, "--nolock",
+             "--keep-going", "--quiet", "all", "--rerun-triggers", "mtime", *(["--profile", profile] if profile else ["--cores", cpus]),
+             "--config", f"plan={plan.write()}"]
+    workflow = subprocess.Popen([str(word) for word in words])
+    try:
+        while workflow.poll() is None:
+            time.sleep(1)
+            progress.show()
+    finally:
+        workflow.wait()
+    progress.show(last=True)
+    if failed := plan.missing():
+        raise host.Failed(f"{len(failed)} runs did not end well; the first:\n{' '.join(plan.words_of[failed[0]])}")
+    if workflow.returncode != 0:
+        raise host.Failed(f"Snakemake ended with {workflow.returncode}: see {plan.folder}/.snakemake/log")
+
+
+def machine_hashes(build, judged, variations):
+    """{(claim, variation): hash of its machine file as the variation has it}"""
+    found = {}
+    for machine in dict.fromkeys(claim.ours["machine"] for claim in judged):
+        for variation in range(variations):
+            words = [f"{build}/bin/elision", "machines", machine, "--variation", str(variation), "--format", "csv"]
+            found[machine, variation] = outcomes.machine_hash(host.run(words).stdout)
+    return {(claim.id, variation): found[claim.ours["machine"], variation] for claim in judged for variation in range(variations)}
+
+
+def write_results(plan, variations):
+    """The results of all runs as CSV; returns the file."""
+    machine_of = {claim.id: claim.ours["machine"] for claim in plan.judged}
+    hashes = machine_hashes(plan.build, plan.judged, variations)
+    rows = (outcomes.row_of(cell, machine_of[cell.claim], hashes[cell.claim, cell.variation], plan.words_of[cell], result)
+            for cell, result in plan.results().items())
+    file = plan.folder / "results.csv"
+    host.write_page(file, outcomes.text(outcomes.COLUMNS, rows))
+    return file
+
+
+def write_summary(plan):
+    """One row for all variations of a run, into the tree; returns the file."""
+    needed = {cell: plan.results()[cell] for cell in plan.needed}
+    rows = outcomes.summary_rows(needed, {claim.id: claim.ours["machine"] for claim in plan.judged})
+    host.write_page(SUMMARY, outcomes.text(outcomes.SUMMARY, rows))
+    return SUMMARY
