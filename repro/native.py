@@ -48,7 +48,8 @@ def _settings(claim, settings, cpus):
 def _words(claim, settings, known):
     ours = claim.ours
     named = {**settings, "input": ours["inputs"][settings["application"]]} if "inputs" in ours else settings
-    return (*kept(ours.get("options", "").format(**named).split(), known), "--", *ours["native"].format(**named).split())
+    options = kept(ours.get("options", "").format(**named).split(), known)
+    return (*([] if "--lock" in options else ["--lock", "pthread"]), *options, "--", *ours["native"].format(**named).split())
 
 
 def _values(runs, names):
