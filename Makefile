@@ -186,7 +186,7 @@ viewer:
 
 # That the committed page is what viewer/ makes, and the page in Chromium; four minutes. Needs the network, for npm.
 test-viewer:
-	@tools/install-packages "make test-viewer" $(BUILD_PACKAGES) python3-pytest $(VIEWER_PACKAGES) chromium
+	@tools/install-packages "make test-viewer" $(BUILD_PACKAGES) $(REPORT_PACKAGES) python3-pytest $(VIEWER_PACKAGES) chromium
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@ctest --test-dir $(BUILD) --output-on-failure --label-regex viewer

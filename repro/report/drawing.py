@@ -11,7 +11,8 @@ from matplotlib import ticker
 from matplotlib.figure import Figure
 
 WIDTH, PLOT_HEIGHT = 3.96, 2.1  # inches; 380 pixels
-LEFT, RIGHT, BELOW, ROW, TITLE_ROW = 0.68, 0.12, 0.48, 0.17, 0.19
+LEFT, RIGHT, ROW, TITLE_ROW = 0.68, 0.12, 0.165, 0.19
+BELOW_NUMBERS, BELOW_WORDS = 0.42, 0.52  # the plot, for the labels of x
 TITLE_LETTERS, LEGEND_LETTERS = 48, 20  # in a line of the title; of a label in a legend of two columns
 INK, GRID = "#222222", "#d0d0d0"
 # Colours that people with a colour vision deficiency tell apart (Okabe and Ito), each with its marker.
@@ -94,13 +95,14 @@ def _draw_bands(axes, panel):
     axes.set_ylim(bottom, top)
 
 
-def _layout(title, labels):
-    lines = textwrap.wrap(title, TITLE_LETTERS) or [""]
-    columns, rows = _legend_rows(labels)
-    legend, head = ROW * rows + 0.08, TITLE_ROW * len(lines) + 0.12
-    height = head + PLOT_HEIGHT + BELOW + legend
+def _layout(panel):
+    lines = textwrap.wrap(panel.title, TITLE_LETTERS) or [""]
+    columns, rows = _legend_rows(labels_of(panel))
+    below = (BELOW_NUMBERS if figures.numeric(panel) else BELOW_WORDS) + ROW * rows + 0.08
+    head = TITLE_ROW * len(lines) + 0.12
+    height = head + PLOT_HEIGHT + below
     own = Figure(figsize=(WIDTH, height))
-    axes = own.add_axes((LEFT / WIDTH, (BELOW + legend) / height, 1 - (LEFT + RIGHT) / WIDTH, PLOT_HEIGHT / height))
+    axes = own.add_axes((LEFT / WIDTH, below / height, 1 - (LEFT + RIGHT) / WIDTH, PLOT_HEIGHT / height))
     axes.set_title("\n".join(lines), fontsize=8.5, loc="left", x=-LEFT / (WIDTH - LEFT - RIGHT) + 0.02)
     return own, axes, columns
 
@@ -119,9 +121,16 @@ def _draw_lines(axes, panel, found):
         _draw_paper(axes, line, style, x)
 
 
+def _draw_legend(own, axes, panel, columns):
+    handles = dict(zip(*reversed(axes.get_legend_handles_labels())))
+    labels = [label for label in labels_of(panel) if label in handles]
+    own.legend([handles[label] for label in labels], labels, loc="lower left", bbox_to_anchor=(0.02, 0.0), ncol=columns, frameon=False, fontsize=7.5,
+               handlelength=1.8, columnspacing=1.2, labelspacing=0.35, borderaxespad=0.2)
+
+
 def draw(panel, found, x_label, y_label, log=False):
     """The SVG of a panel. `found`: for each of its lines {index of the place: Range}."""
-    own, axes, columns = _layout(panel.title, labels_of(panel))
+    own, axes, columns = _layout(panel)
     if figures.numeric(panel):
         _set_numeric(axes, panel, log)
     else:
@@ -137,8 +146,7 @@ def draw(panel, found, x_label, y_label, log=False):
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    own.legend(loc="lower left", bbox_to_anchor=(0.02, 0.0), ncol=columns, frameon=False, fontsize=7.5, handlelength=1.8, columnspacing=1.2, labelspacing=0.35,
-               borderaxespad=0.2)
+    _draw_legend(own, axes, panel, columns)
     out = io.StringIO()
     own.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     return out.getvalue().replace("'DejaVu Sans'", FONTS)

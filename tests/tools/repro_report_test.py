@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The claims' results as CSV, the forecast, figures as data, and the report, from made-up results."""
 
-import copy
 import csv
 import html.parser
 import io
@@ -14,37 +13,9 @@ import figures
 import forecast
 import outcomes
 import pytest
+from made_up_claims import CLAIM, FIGURE, changed, document, panels, result, results
 from ranges import Range
-from report import drawing, page
 from support import ROOT
-
-FIGURE = {"number": "Fig. 3", "title": "{reads} % reads", "x": "threads", "points": [1, 2, 8], "series": [{"lock": ["old", "new"]}],
-          "panels": [{"reads": 80}, {"title": "No reads", "reads": 0, "bands": [{"range": [2, float("inf")], "says": "the paper: twice"}]}],
-          "over": {"lock": "old", "threads": 1}, "y": "speedup"}
-ROW = {"id": "faster", "paper": "A paper & more", "where": "1", "kind": "ratio", "machine": "a <machine>", "workload": "work", "says": "new is 2x old",
-       "threads": [1, 2, 8], "published": {"kmeans": [0, 26, 71]}, "figure": [FIGURE],
-       "ours": {"machine": "m", "options": "--lock {lock}", "program": "work --threads {threads} --reads {reads}", "settings": {"threads": 8, "reads": 80},
-                "statement": [{"says": "new is 2x old", "of": {"lock": "new"}, "over": {"lock": "old"}, "range": [2, 3]}]}}
-CLAIM = claims.Claim(ROW)
-SPEED = {"old": 10, "new": 25}
-
-
-def changed(**what):
-    row = copy.deepcopy(ROW)
-    row["figure"][0].update(what)
-    return claims.Claim(row)
-
-
-def result(throughput, seconds=2.0):
-    return {"output": f"throughput: {throughput} sections/s\n", "totals": {"begins": 100, "commits": 75}, "seconds": seconds, "commit": "abc", "changed": True,
-            "elision": "elision 1"}
-
-
-def results(claim=CLAIM, variations=2):
-    """A run is as fast as it has threads, and a quarter faster on the second variation."""
-    cells = figures.cells_of(claim, variations) + claims.cells_of(claim, variations)
-    return {cell: result(SPEED[dict(cell.settings)["lock"]] * dict(cell.settings)["threads"] * (1 + cell.variation / 4)) for cell in cells}
-
 
 def rows_of(text):
     return list(csv.DictReader(io.StringIO(text)))
@@ -130,7 +101,7 @@ def test_a_point_may_have_settings_of_its_own():
 def test_the_paper_s_numbers_come_with_a_series():
     claim = changed(series=[{"lock": "new", "paper": [math.nan, 3, 20]}])
     assert figures.panels_of(claim, claim.row["figure"][0])[0].lines[0].paper == (None, 3, 20)
-    row = copy.deepcopy(ROW)
+    row = changed().row
     row["ours"].update(program="{input} --threads {threads} --reads {reads}", inputs={"kmeans": "kmeans -n 9"})
     row["figure"][0].update(each={"application": ["kmeans"]}, series=[{"lock": "new", "values": "published"}])
     assert list(figures.problems([row])) == []
@@ -154,23 +125,6 @@ def test_the_figures_of_the_claims_are_right():
     slugs = [figures.slug_of(claim, figure, index) for claim in map(claims.Claim, rows) for figure in figures.figures_of(claim)
              for index, _ in enumerate(figures.panels_of(claim, figure))]
     assert len(slugs) == len(set(slugs)) > 0
-
-
-def panels(claim=CLAIM):
-    """What tools/reporting.py draws of a claim."""
-    found = []
-    for index, panel in enumerate(figures.panels_of(claim, claim.row["figure"][0])):
-        ranges = [figures.ranges_of(claim, claim.row["figure"][0], line, results(claim), 2) for line in panel.lines]
-        slug = figures.slug_of(claim, claim.row["figure"][0], index)
-        svg = drawing.draw(panel, ranges, claim.row["figure"][0]["x"], figures.y_of(claim.row["figure"][0]), claim.row["figure"][0].get("log", False))
-        found.append(page.Panel(slug, drawing.inline(svg, slug), panel, ranges, claim.row["figure"][0]))
-    return found
-
-
-def document(claim=CLAIM, native=None):
-    later = {**{key: value for key, value in ROW.items() if key not in ("ours", "figure")}, "id": "later", "missing": "a workload"}
-    found = {claim.id: claims.find(claim, results(claim), 2)}
-    return page.document([claim.row, later], found, {claim.id: panels(claim)}, native or {}, ["origin"], (ROOT / "repro/report/style.css").read_text())
 
 
 def texts_of(svg):

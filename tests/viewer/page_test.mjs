@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { openBrowser, pageWith } from "./browser.mjs";
+import { badTexts, leastContrast } from "./checks.mjs";
 import * as reports from "./reports.mjs";
 
 const EXPLAINED_SECTIONS = ["diagnosis", "next", "time", "locks", "conflicts"];
@@ -43,52 +44,6 @@ function fileOf(report) {
   const file = join(folder, "report.html");
   writeFileSync(file, pageWith(report));
   return pathToFileURL(file).href;
-}
-
-/** Texts of one chart that cover each other, and texts that lie outside of their chart's place. */
-function badTexts() {
-  const found = [];
-  for (const chart of document.querySelectorAll(".chart")) {
-    const place = chart.getBoundingClientRect();
-    const texts = [...chart.querySelectorAll("svg text")].filter((text) => text.textContent.trim() !== "");
-    const boxes = texts.map((text) => ({
-      text: text.textContent,
-      box: text.getBoundingClientRect(),
-    }));
-    const shown = boxes.filter(({ box }) => box.width > 0);
-    shown.forEach(({ text, box }, i) => {
-      if (box.left < place.left - 1 || box.right > place.right + 1) found.push(`outside: ${text}`);
-      for (const other of shown.slice(i + 1)) {
-        const wide = Math.min(box.right, other.box.right) - Math.max(box.left, other.box.left);
-        const high = Math.min(box.bottom, other.box.bottom) - Math.max(box.top, other.box.top);
-        if (wide > 1 && high > 3) found.push(`${text} over ${other.text}`);
-      }
-    });
-  }
-  return found;
-}
-
-/** The contrast of text with what is behind it, as WCAG 2 defines it; the least of the elements that a selector finds. */
-function leastContrast(selector) {
-  const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
-  const luminance = ([r, g, b]) => {
-    const [x, y, z] = [r, g, b].map((value) =>
-      value <= 10.3 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4,
-    );
-    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
-  };
-  const behind = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const colour = channels(getComputedStyle(at).backgroundColor);
-      if (colour.length === 3 || colour[3] === 1) return colour;
-    }
-    return [255, 255, 255];
-  };
-  const contrasts = [...document.querySelectorAll(selector)].map((element) => {
-    const [a, b] = [luminance(channels(getComputedStyle(element).color)), luminance(behind(element))];
-    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-  });
-  return Math.min(...contrasts);
 }
 
 /** What holds of every page, in every scheme and width. */

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `elision compare --html`: the committed page is what its sources make, and works in Debian's Chromium."""
+"""The page of `elision compare --html`: the committed page is what its sources make, and works in Debian's Chromium. There the report of
+`make repro` is tried too."""
 
 import os
 import pathlib
 import re
 import shutil
 
+import made_up_claims
 import pytest
 from support import ROOT, run
 
@@ -66,3 +68,11 @@ def test_page_in_chromium(viewer, elision, folder):
     assert run([elision.binary, "compare", *options, "--html", page, "--", *program]).status == 0
     environment = {"ELISION_VIEWER": str(viewer), "ELISION_PAGE": str(page)}
     assert run(["node", "--test", TESTS / "page_test.mjs"], base=os.environ, environment=environment).status == 0
+
+
+def test_report_of_the_claims_in_chromium(viewer, folder):
+    assert CHROMIUM.exists(), "chromium is missing: make test-viewer installs it"
+    page = folder / "index.html"
+    page.write_text(made_up_claims.document_of_all_kinds())
+    environment = {"ELISION_VIEWER": str(viewer), "ELISION_CLAIMS_PAGE": str(page)}
+    assert run(["node", "--test", TESTS / "claims_page_test.mjs"], base=os.environ, environment=environment).status == 0
