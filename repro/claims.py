@@ -118,11 +118,16 @@ class Claim:
     def ours(self):
         return self.row.get("ours")
 
+    @property
+    def runs(self):
+        """What runs: `ours`, or the table `runs` of a claim that another tool judges and figures show. None: nothing."""
+        return self.row.get("ours", self.row.get("runs"))
+
     def statements(self):
         return [Statement.read(self.row, row, settings) for row in self.ours["statement"] for settings in _combinations(row.get("each", {}))]
 
     def cell(self, settings, variation):
-        return Cell(self.id, tuple(sorted({**self.ours.get("settings", {}), **settings}.items())), variation)
+        return Cell(self.id, tuple(sorted({**self.runs.get("settings", {}), **settings}.items())), variation)
 
 
 STATEMENT_KEYS = {"says", "metric", "of", "over", "range", "values", "tolerance", "each"}
@@ -169,13 +174,13 @@ def _statement_problems(row):
 
 def cells_of(claim, variations):
     """The runs that a claim's statements need, each once."""
-    settings = [one for statement in claim.statements() for one in statement.of + (statement.over or [])]
+    settings = [one for statement in (claim.statements() if claim.ours else []) for one in statement.of + (statement.over or [])]
     return list(dict.fromkeys(claim.cell(one, variation) for one in settings for variation in range(variations)))
 
 
 def command(build, claim, cell, statistics):
     """The words of one run. `statistics`: the file for what the virtual machine counted."""
-    settings, ours = dict(cell.settings), claim.ours
+    settings, ours = dict(cell.settings), claim.runs
     if "inputs" in ours:
         settings["input"] = ours["inputs"][settings["application"]]
     options = ours.get("options", "").format(**settings).split()

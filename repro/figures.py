@@ -76,7 +76,7 @@ def _lines(claim, figure, settings):
             base = {**settings, **own}
             over = series.get("over", figure.get("over"))
             runs = tuple({**base, **point} for _, point in places)
-            label = series.get("label", ", ".join(map(str, own.values()))).format(**{**claim.ours.get("settings", {}), **base})
+            label = series.get("label", ", ".join(map(str, own.values()))).format(**{**claim.runs.get("settings", {}), **base})
             yield Line(label, series.get("metric", figure.get("metric", "throughput")), runs,
                        None if over is None else tuple({**run, **over} for run in runs), _numbers(claim, series, places, base))
 
@@ -89,13 +89,13 @@ def panels_of(claim, figure):
         bands = tuple(Band(*map(float, band["range"]), band["says"]) for band in figure.get("bands", []) + panel.get("bands", []))
         for one in _combinations(figure.get("each", {})):
             settings = {**figure.get("settings", {}), **own, **one}
-            title = panel.get("title", figure["title"]).format(**{**claim.ours.get("settings", {}), **settings})
+            title = panel.get("title", figure["title"]).format(**{**claim.runs.get("settings", {}), **settings})
             found.append(Panel(title, tuple(place for place, _ in _places(figure)), tuple(_lines(claim, figure, settings)), bands))
     return found
 
 
 def figures_of(claim):
-    return claim.row.get("figure", []) if claim.ours else []
+    return claim.row.get("figure", []) if claim.runs else []
 
 
 def cells_of(claim, variations):
@@ -144,8 +144,8 @@ def problems(rows):
     for row in rows:
         for number, figure in enumerate(row.get("figure", []), 1):
             name = f"{row.get('id')}: figure {figure.get('number', number)}"
-            if "ours" not in row:
-                yield f"{name}: its claim has no runs (ours)"
+            if claims.Claim(row).runs is None:
+                yield f"{name}: its claim has neither ours nor runs"
                 continue
             yield from (f"{name}: {problem}" for problem in _problems(claims.Claim(row), figure))
 
@@ -169,7 +169,7 @@ def _problems(claim, figure):
 
 
 def _panel_problems(claim, panels):
-    names = claims.names_of(claim.ours)
+    names = claims.names_of(claim.runs)
     for panel in panels:
         for band in panel.bands:
             if not band.low <= band.high:
@@ -177,7 +177,7 @@ def _panel_problems(claim, panels):
         for line in panel.lines:
             if line.metric not in claims.METRICS:
                 yield f"no metric '{line.metric}'"
-        wrong = {name for settings in panel.settings() for name in names ^ (set(claim.ours.get("settings", {})) | set(settings))}
+        wrong = {name for settings in panel.settings() for name in names ^ (set(claim.runs.get("settings", {})) | set(settings))}
         if wrong:
             yield f"its settings are not those of the program and its options: {', '.join(sorted(wrong))}"
             return

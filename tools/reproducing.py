@@ -45,13 +45,13 @@ class Plan:
     too: an earlier call may have left their results."""
     STATISTICS = "STATISTICS"  # in a command: the file, which differs from run to run
 
-    def __init__(self, build, judged, variations, full):
-        self.build, self.folder, self.judged = build, build / "repro", judged
+    def __init__(self, build, chosen, variations, full):
+        self.build, self.folder, self.chosen = build, build / "repro", chosen
         self.key_of, self.words_of = {}, {}
         self.shared = [build / "bin/elision", *sorted((build / "lib").glob("libelision*.so"))]
         self.programs, self.stored = {}, {}
         self.needed = []
-        for claim in judged:
+        for claim in chosen:
             of_statements = claims.cells_of(claim, variations)
             every = list(dict.fromkeys(of_statements + figures.cells_of(claim, variations)))
             self.needed += every if full else list(dict.fromkeys(of_statements + figures.references_of(claim, of_statements)))
@@ -155,20 +155,20 @@ def run_workflow(plan, profile):
         raise host.Failed(f"Snakemake ended with {workflow.returncode}: see {plan.folder}/.snakemake/log")
 
 
-def machine_hashes(build, judged, variations):
+def machine_hashes(build, chosen, variations):
     """{(claim, variation): hash of its machine file as the variation has it}"""
     found = {}
-    for machine in dict.fromkeys(claim.ours["machine"] for claim in judged):
+    for machine in dict.fromkeys(claim.runs["machine"] for claim in chosen):
         for variation in range(variations):
             words = [f"{build}/bin/elision", "machines", machine, "--variation", str(variation), "--format", "csv"]
             found[machine, variation] = outcomes.machine_hash(host.run(words).stdout)
-    return {(claim.id, variation): found[claim.ours["machine"], variation] for claim in judged for variation in range(variations)}
+    return {(claim.id, variation): found[claim.runs["machine"], variation] for claim in chosen for variation in range(variations)}
 
 
 def write_results(plan, variations):
     """The results of all runs as CSV; returns the file."""
-    machine_of = {claim.id: claim.ours["machine"] for claim in plan.judged}
-    hashes = machine_hashes(plan.build, plan.judged, variations)
+    machine_of = {claim.id: claim.runs["machine"] for claim in plan.chosen}
+    hashes = machine_hashes(plan.build, plan.chosen, variations)
     rows = (outcomes.row_of(cell, machine_of[cell.claim], hashes[cell.claim, cell.variation], plan.words_of[cell], result)
             for cell, result in plan.results().items())
     file = plan.folder / "results.csv"
@@ -179,6 +179,6 @@ def write_results(plan, variations):
 def write_summary(plan):
     """One row for all variations of a run, into the tree; returns the file."""
     needed = {cell: plan.results()[cell] for cell in plan.needed}
-    rows = outcomes.summary_rows(needed, {claim.id: claim.ours["machine"] for claim in plan.judged})
+    rows = outcomes.summary_rows(needed, {claim.id: claim.runs["machine"] for claim in plan.chosen})
     host.write_page(SUMMARY, outcomes.text(outcomes.SUMMARY, rows))
     return SUMMARY

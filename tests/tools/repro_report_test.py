@@ -13,7 +13,7 @@ import figures
 import forecast
 import outcomes
 import pytest
-from made_up_claims import CLAIM, FIGURE, changed, document, panels, result, results
+from made_up_claims import CLAIM, FIGURE, ROW, changed, document, panels, result, results
 from ranges import Range
 from support import ROOT
 
@@ -82,6 +82,17 @@ def test_a_point_is_a_ratio_by_variation():
     del plain.row["figure"][0]["over"]
     line = figures.panels_of(plain, plain.row["figure"][0])[0].lines[1]
     assert figures.ranges_of(plain, plain.row["figure"][0], line, results(), 2)[2] == Range(225, 200, 250)
+
+
+def test_a_claim_that_another_tool_judges_may_have_figures():
+    row = {**ROW, "tool": "tools/demo", "runs": {key: value for key, value in ROW["ours"].items() if key != "statement"}}
+    del row["ours"]
+    claim = claims.Claim(row)
+    assert list(figures.problems([row])) == []
+    assert claims.cells_of(claim, 1) == []
+    assert figures.cells_of(claim, 1) == figures.cells_of(CLAIM, 1)
+    words = claims.command("/b", claim, figures.cells_of(claim, 1)[0], "/s")
+    assert words[words.index("--") + 1:] == ["/b/workloads/work", "--threads", "1", "--reads", "80"]
 
 
 def test_points_that_have_not_run_are_left_out():
