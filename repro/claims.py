@@ -3,13 +3,15 @@
 
 A claim that `make repro` judges has a table `ours`:
 
-    machine, options, program   what runs: a described machine, options of `elision vm`, a workload and its arguments. {name} is a setting
+    machine, options, program   what runs: a described machine, options of `elision vm`, a workload and its arguments. {name} is a setting.
+                                A program of Debian has its whole path
     settings                    its default values
     inputs                      for {input}: the program of each value of the setting `application`
     statement                   one row for each part of the claim:
       says, metric              the metric of METRICS; default: throughput
       of, over                  settings of two runs. The statement is about the ratio of their metrics; without `over` it is about one metric. Of a
                                 list of settings the largest metric counts: so `of` is the best of some designs, `over` the best of the others
+      base                      settings of a third run: the statement is about the part of `over`'s gain over it that `of` reaches
       range                     what the paper gives; a bound of `inf` is open
       values                    instead of a range: the claim's table that has numbers by application and number of threads
       tolerance                 how far a bound may be missed, as a share of it; for percentages, in points
@@ -20,6 +22,7 @@ A run takes place on several variations of the machine, each with its own seed.
 
 import dataclasses
 import itertools
+import math
 import re
 
 from ranges import Range
@@ -43,14 +46,22 @@ def _throughput(result):
     return _printed("throughput", result)
 
 
-def _abort_percent(result):
-    """Of hardware transactions, which only the virtual machine counts."""
-    if result["totals"] is None:
+def _counted(name, result):
+    """By the virtual machine alone."""
+    totals = result["totals"]
+    if totals is None:
         raise NotMeasured("a native run counts no transactions")
-    begins = result["totals"]["begins"]
+    if name not in totals:
+        raise NotMeasured(f"a run without '{name}'")
+    return totals[name]
+
+
+def _abort_percent(result):
+    """Of hardware transactions."""
+    begins = _counted("begins", result)
     if begins == 0:
         raise NotMeasured("a run whose aborts are asked for began no transaction")
-    return 100 * (1 - result["totals"]["commits"] / begins)
+    return 100 * (1 - _counted("commits", result) / begins)
 
 
 def _software_abort_percent(result):
@@ -60,7 +71,29 @@ def _software_abort_percent(result):
     return 100 * aborts / (aborts + commits)
 
 
-METRICS = {"throughput": _throughput, "abort percent": _abort_percent, "software abort percent": _software_abort_percent}
+def _part_speed(result):
+    """Parts a second, of a part of the run that ends when a certain amount of work is done."""
+    return 1e9 / _counted("virtual_ns", result)
+
+
+def _tries(result):
+    """Of hardware transactions, for each commit."""
+    commits = _counted("commits", result)
+    if commits == 0:
+        raise NotMeasured("a run whose tries a commit are asked for has no commit")
+    return _counted("begins", result) / commits
+
+
+def _conflict_percent(result):
+    """Of the aborts of hardware transactions."""
+    aborts = _counted("aborts", result)
+    if sum(aborts.values()) == 0:
+        raise NotMeasured("a run whose conflicts are asked for has no abort")
+    return 100 * aborts["conflict"] / sum(aborts.values())
+
+
+COUNTED = {"abort percent": _abort_percent, "part speed": _part_speed, "tries": _tries, "conflict percent": _conflict_percent}
+METRICS = {"throughput": _throughput, "abort percent": _abort_percent, "software abort percent": _software_abort_percent, **COUNTED}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +116,12 @@ class Statement:
     low: float
     high: float
     metric: str = "throughput"
+    base: list | None = None
+
+    @property
+    def runs(self):
+        """Their settings."""
+        return self.of + (self.over or []) + (self.base or [])
 
     @classmethod
     def read(cls, claim, row, settings):
@@ -98,8 +137,8 @@ class Statement:
             low, high = low - tolerance, high + tolerance
         else:
             low, high = low * (1 - tolerance), high * (1 + tolerance)
-        of, over = ([{**settings, **one} for one in _listed(row[key])] if key in row else None for key in ("of", "over"))
-        return cls(says, of or [settings], over, low, high, metric)
+        of, over, base = ([{**settings, **one} for one in _listed(row[key])] if key in row else None for key in ("of", "over", "base"))
+        return cls(says, of or [settings], over, low, high, metric, base)
 
 
 def _combinations(each):
@@ -130,7 +169,7 @@ class Claim:
         return Cell(self.id, tuple(sorted({**self.runs.get("settings", {}), **settings}.items())), variation)
 
 
-STATEMENT_KEYS = {"says", "metric", "of", "over", "range", "values", "tolerance", "each"}
+STATEMENT_KEYS = {"says", "metric", "of", "over", "base", "range", "values", "tolerance", "each"}
 
 
 def problems(rows):
@@ -163,18 +202,20 @@ def _statement_problems(row):
         if ("range" in statement) == ("values" in statement):
             yield f"{statement['says']}: one of range and values"
             return
+        if "base" in statement and "over" not in statement:
+            yield f"{statement['says']}: base without over"
     names = names_of(ours)
     for statement in Claim(row).statements():
         if not statement.low <= statement.high:
             yield f"{statement.says}: an empty range"
-        for settings in statement.of + (statement.over or []):
+        for settings in statement.runs:
             if set(ours.get("settings", {})) | set(settings) != names:
                 yield f"{statement.says}: its settings are not those of the program and its options"
 
 
 def cells_of(claim, variations):
     """The runs that a claim's statements need, each once."""
-    settings = [one for statement in (claim.statements() if claim.ours else []) for one in statement.of + (statement.over or [])]
+    settings = [one for statement in (claim.statements() if claim.ours else []) for one in statement.runs]
     return list(dict.fromkeys(claim.cell(one, variation) for one in settings for variation in range(variations)))
 
 
@@ -186,7 +227,7 @@ def command(build, claim, cell, statistics):
     options = ours.get("options", "").format(**settings).split()
     program, *arguments = ours["program"].format(**settings).split()
     return [f"{build}/bin/elision", "vm", "--machine", ours["machine"], "--variation", str(cell.variation), "--seed", str(cell.variation + 1),
-            *options, "--stats", str(statistics), "--", f"{build}/workloads/{program}", *arguments]
+            *options, "--stats", str(statistics), "--", program if program.startswith("/") else f"{build}/workloads/{program}", *arguments]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,6 +246,10 @@ class Found:
         return sum(self.statement.low <= value <= self.statement.high for value in self.values)
 
 
+def _share_of_gain(of, over, base):
+    return (of - base) / (over - base) if over > base else math.inf
+
+
 def find(claim, results, variations):
     """A Found for each statement. `results`: {cell: what it printed and counted}."""
     found = []
@@ -215,7 +260,9 @@ def find(claim, results, variations):
         values = []
         for variation in range(variations):
             value = most(statement.of, variation)
-            if statement.over is not None:
+            if statement.base is not None:
+                value = _share_of_gain(value, most(statement.over, variation), most(statement.base, variation))
+            elif statement.over is not None:
                 value /= most(statement.over, variation)
             values.append(value)
         found.append(Found(statement, tuple(values)))

@@ -14,6 +14,8 @@ TOOLS = {"tools/demo": "[claims](claims.md)", "tools/demo-barrier": "`make demo-
 def unit_of(statement):
     if statement.metric.endswith("percent"):
         return " %"
+    if statement.base is not None:
+        return " of the gain"
     return "x" if statement.over is not None else ""
 
 

@@ -72,6 +72,11 @@ def test_the_command_of_a_run():
                      "/b/workloads/work", "--threads", "8"]
 
 
+def test_a_program_that_is_not_ours():
+    claim = claims.Claim({**ROW, "ours": {**ROW["ours"], "program": "/usr/bin/work {threads}"}})
+    assert claims.command("/b", claim, claim.cell({"lock": "new"}, 0), "/s")[-2:] == ["/usr/bin/work", "8"]
+
+
 def test_a_claim_that_holds():
     assert verdict() == claims.HOLDS
     assert verdict(new=(25, 25, 25, 35)) == claims.HOLDS  # on three of four
@@ -101,6 +106,7 @@ def test_a_tolerance_is_of_the_bounds():
 
 @pytest.mark.parametrize("metric, result, named", [
     ("throughput", {"output": ""}, "no 'throughput:'"), ("abort percent", {"totals": {"begins": 0, "commits": 0}}, "began no transaction"),
+    ("tries", {"totals": {"begins": 3, "commits": 0}}, "no commit"), ("conflict percent", {"totals": {"aborts": {"conflict": 0}}}, "no abort"),
     ("software abort percent", {"output": "sections: 0\naborts: 0\n"}, "no section"), ("software abort percent", {"output": "sections: 9\n"}, "no 'aborts:'")])
 def test_a_run_without_the_metric_is_no_verdict(metric, result, named):
     with pytest.raises(claims.NotMeasured, match=named):
@@ -141,6 +147,30 @@ def test_the_best_of_several_counts():
 
 def test_software_aborts():
     assert claims.METRICS["software abort percent"]({"output": "sections: 30\naborts: 10\n"}) == 25
+
+
+@pytest.mark.parametrize("metric, value", [("part speed", 50), ("tries", 4), ("conflict percent", 75)])
+def test_what_the_virtual_machine_counts(metric, value):
+    totals = {"virtual_ns": 20_000_000, "begins": 8, "commits": 2, "aborts": {"conflict": 3, "capacity": 1}}
+    assert claims.METRICS[metric]({"totals": totals}) == value
+
+
+@pytest.mark.parametrize("best, value", [(60, 0.5), (10, float("inf")), (5, float("inf"))])
+def test_the_share_of_a_gain(best, value):
+    row = copy.deepcopy(ROW)
+    row["ours"]["statement"] = [{"says": "half", "of": {"lock": "new"}, "over": {"lock": "best"}, "base": {"lock": "old"}, "range": [0, 1]}]
+    claim = claims.Claim(row)
+    assert list(claims.problems([row])) == []
+    throughputs = {"old": 10, "new": 35, "best": best}
+    found = {claim.cell({"lock": lock}, 0): {"output": f"throughput: {one}\n"} for lock, one in throughputs.items()}
+    assert sorted(claims.cells_of(claim, 1), key=str) == sorted(found, key=str)
+    assert claims.find(claim, found, 1)[0].values == (value,)
+
+
+def test_a_share_of_no_gain():
+    row = copy.deepcopy(ROW)
+    row["ours"]["statement"] = [{"says": "half", "of": {"lock": "new"}, "base": {"lock": "old"}, "range": [0, 1]}]
+    assert any("base without over" in problem for problem in claims.problems([row]))
 
 
 def test_the_table_has_a_row_for_each_claim():
