@@ -7,6 +7,7 @@ import math
 import re
 
 import claims
+import outcomes
 from ranges import Range
 
 KEYS = {"number", "title", "x", "points", "series", "settings", "each", "panels", "metric", "over", "inverse", "y", "log", "bands", "caption"}
@@ -115,13 +116,14 @@ def references_of(claim, cells):
 
 
 def values_of(claim, line, place, inverse, results, variations):
-    """The value of each variation at the place with this index; a variation whose runs are not in `results` has none."""
-    measure = claims.METRICS[line.metric]
+    """The value of each variation at the place with this index; a variation whose runs are not in `results`, or do not tell, has none."""
     found = []
     for variation in range(variations):
         cells = [claim.cell(settings[place], variation) for settings in (line.runs, line.references) if settings is not None]
         if all(cell in results for cell in cells):
-            own, *reference = (measure(results[cell]) for cell in cells)
+            own, *reference = (outcomes.measured(line.metric, results[cell]) for cell in cells)
+            if own is None or None in reference:
+                continue
             if reference:
                 own = reference[0] / own if inverse else own / reference[0]
             found.append(own)

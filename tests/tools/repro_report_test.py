@@ -85,6 +85,15 @@ def test_a_point_is_a_ratio_by_variation():
     assert figures.ranges_of(plain, plain.row["figure"][0], line, results(), 2)[2] == Range(225, 200, 250)
 
 
+def test_a_run_that_does_not_tell_has_no_point():
+    claim = changed(metric="abort percent")
+    del claim.row["figure"][0]["over"]
+    figure = claim.row["figure"][0]
+    silent = {cell: {**value, "totals": {"begins": 0, "commits": 0}} if dict(cell.settings)["threads"] == 1 else value for cell, value in results().items()}
+    line = figures.panels_of(claim, figure)[0].lines[1]
+    assert figures.ranges_of(claim, figure, line, silent, 2) == {1: Range(25, 25, 25), 2: Range(25, 25, 25)}
+
+
 def test_a_claim_that_another_tool_judges_may_have_figures():
     row = {**ROW, "tool": "tools/demo", "runs": {key: value for key, value in ROW["ours"].items() if key != "statement"}}
     del row["ours"]
