@@ -23,7 +23,7 @@ KINDS = (
     (r"loads: |instructions: |cache_to_cache: |empty_transaction: |branches: |page_walks: |streams: ", "latency", FIRST),
     (r"(shared_lines|transaction_parts): .*_ticks", "latency", FIRST),
     (r"kernel_costs: ", "latency", FIRST),
-    (r"false_conflicts: ", "percent", FIRST),
+    (r"false_conflicts: |mutual_aborts: ", "percent", FIRST),
     (r"spurious: ", "rate", FIRST),
     (r"(read_set|write_set)\S*: largest", "latency", FIRST),
     (r"conflict_matrix: |conflicts: .*_(abort|conflict)_percent", "percent", (0, 1)),

@@ -77,6 +77,7 @@ def plan(quick):
         probe("transaction_parts", 20000 // part, two_cores=False),
         probe("shared_lines", 5000 // part),
         probe("false_conflicts", 2000 // part),
+        probe("mutual_aborts", 50000 // part),
         probe("kernel_costs", 2000 // part, 100 if quick else 200),  # in less, a timer of 100 Hz ticks too seldom
     ]
     for threads in (1, 2):
