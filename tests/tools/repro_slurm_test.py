@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The claims' runs by the Slurm profile, with programs in the place of Slurm's that run a job at once."""
+
+import os
+
+import claims
+import pytest
+import reproducing
+from support import ROOT
+
+PROFILE = ROOT / "repro/workflow/profile/slurm/config.yaml"
+IMPATIENT = {"slurm-init-seconds-before-status-checks: 20": "slurm-init-seconds-before-status-checks: 1\nseconds-between-status-checks: 1"}
+# sbatch runs the words of --wrap and prints the job's number; sacct says that every job has ended well.
+PROGRAMS = {
+    "sbatch": """
+echo "$*" >> "$0.log"
+number=$(wc -l < "$0.log")
+while [ $# -gt 0 ]; do case $1 in --wrap=*) wrapped=${1#--wrap=} ;; --wrap) shift; wrapped=$1 ;; esac; shift; done
+SLURM_JOB_ID=$number sh -c "$wrapped" > "$0.$number.out" 2>&1 || exit 1
+echo "$number"
+""",
+    "sacct": """
+case "$*" in *JobIdRaw*) seq -f '%g|COMPLETED' "$(wc -l < "${0%/*}/sbatch.log")" ;; esac
+""",
+    "srun": """
+while [ "${1#-}" != "$1" ]; do shift; done
+exec "$@"
+""",
+    "sinfo": "", "squeue": "", "scontrol": "", "scancel": "", "sacctmgr": "",
+}
+CLAIM = claims.Claim({
+    "id": "small", "ours": {"machine": "core-i7-4770", "options": "--lock {lock}", "program": "arraybench --threads 2 --sections 100",
+                            "statement": [{"says": "it runs", "of": {"lock": "tatas"}, "range": [0, float("inf")]}]}})
+
+
+@pytest.fixture
+def cluster(folder, build, monkeypatch):
+    """A folder of a build that holds no results, with Slurm's programs first in PATH."""
+    if not (build / "repro-tools/bin/snakemake").exists():
+        pytest.skip("there is no Snakemake: make repro installs it")
+    own = folder / "build"
+    own.mkdir()
+    for name in ("bin", "lib", "workloads", "repro-tools"):
+        (own / name).symlink_to(build / name)
+    programs = folder / "slurm"
+    programs.mkdir()
+    for name, text in PROGRAMS.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    return own, programs / "sbatch.log"
+
+
+@pytest.fixture
+def profile(folder):
+    """The tree's, which asks for the states of jobs more often."""
+    text = PROFILE.read_text()
+    for old, new in IMPATIENT.items():
+        assert old in text
+        text = text.replace(old, new)
+    own = folder / "profile"
+    own.mkdir()
+    (own / "config.yaml").write_text(text)
+    return own
+
+
+def test_a_run_is_a_job(cluster, profile):
+    build, log = cluster
+    plan = reproducing.Plan(build, [CLAIM], 1, full=False)
+    reproducing.run_workflow(plan, profile)
+    assert plan.missing() == []
+    job, = log.read_text().splitlines()
+    assert "--mem 2000" in job and "snakemake" in job
