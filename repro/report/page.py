@@ -30,7 +30,7 @@ def anchor(text):
 
 
 def badge(verdict):
-    return f'<span class="verdict {anchor(verdict.split("[")[0].strip("( "))}">{escaped(verdict)}</span>'
+    return f'<span class="verdict {anchor(verdict)}">{escaped(verdict)}{" hold" if verdict == claims.DOES_NOT else ""}</span>'
 
 
 def verdict_html(row, found):
