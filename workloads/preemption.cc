@@ -11,9 +11,8 @@
 // Defaults are the paper's. With fewer CPUs than its 72, divide --outside accordingly to keep the lock as
 // busy. Threads are not pinned, so that the operating system shares the CPUs among them.
 //
-// A step is the linear congruence of PCG. Its output function changes no state and is left out. At the end
-// the shared variable must be the number of sections, and the shared generator's state that after as many
-// steps: else "LOST ..." and exit code 1.
+// A step is one of congruence.h. At the end the shared variable must be the number of sections, and the
+// shared generator's state that after as many steps: else "LOST ..." and exit code 1.
 #include <pthread.h>
 
 #include <cinttypes>
@@ -23,10 +22,14 @@
 #include <vector>
 
 #include "command_line.h"
+#include "congruence.h"
 #include "support.h"
 #include "timed_sections.h"
 
 namespace {
+
+using workloads::advance;
+using workloads::jump;
 
 struct Options {
   unsigned threads = 1;
@@ -37,30 +40,6 @@ struct Options {
   std::uint64_t seed = 1;
   bool pin = false;
 };
-
-/// state -> factor * state + term, modulo 2^64.
-struct Congruence {
-  std::uint64_t factor = 6364136223846793005u;  // PCG's and Knuth's MMIX
-  std::uint64_t term = 1442695040888963407u;
-
-  std::uint64_t operator()(std::uint64_t state) const { return factor * state + term; }
-  /// This one, then `next`.
-  Congruence then(Congruence next) const { return {next.factor * factor, next.factor * term + next.term}; }
-};
-
-constexpr Congruence kStep;
-
-std::uint64_t advance(std::uint64_t state, std::uint64_t steps) {
-  for (std::uint64_t i = 0; i < steps; ++i) state = kStep(state);
-  return state;
-}
-
-/// The same by repeated squaring.
-std::uint64_t jump(std::uint64_t state, std::uint64_t steps) {
-  for (Congruence power = kStep; steps != 0; steps >>= 1, power = power.then(power))
-    if (steps & 1) state = power(state);
-  return state;
-}
 
 /// What all threads share. The lock, and what it guards, have lines of their own.
 struct Bench {
