@@ -24,8 +24,9 @@ class Forecast:
 
     def _known(self):
         """Seconds a run where only others are known: the mean of all that are."""
-        all_known = [second for seconds in self.claims.values() for second in seconds] or list(self.earlier.values())
-        return statistics.fmean(all_known) if all_known else None
+        known = self.claims or {"": list(self.earlier.values())}
+        every = [second for seconds in known.values() for second in seconds]
+        return statistics.fmean(every) if every else None
 
     def seconds(self, cell):
         """Of one run, or None if nothing is known."""
@@ -38,10 +39,13 @@ class Forecast:
 
     def left(self, cells, cpus):
         """Seconds until these have run on so many CPUs, or None."""
-        each = [self.seconds(cell) for cell in cells]
-        if None in each:
+        cells_of = {}
+        for cell in cells:
+            cells_of.setdefault((cell.claim, cell.settings), []).append(cell)
+        counts = [(self.seconds(own[0]), len(own)) for own in cells_of.values()]
+        if any(seconds is None for seconds, _ in counts):
             return None
-        return max(sum(each) / cpus, *each) if each else 0.0
+        return max(sum(seconds * count for seconds, count in counts) / cpus, *(seconds for seconds, _ in counts)) if counts else 0.0
 
 
 def duration(seconds):

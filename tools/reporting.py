@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the report of tools/repro: the papers' figures as SVG files, and a page that holds them."""
 
+import importlib.util
 import shutil
 
 import claims
 import figures
 import host
 import native
-
-try:
-    from report import drawing, page
-except ImportError:  # Matplotlib
-    drawing = None
+from report import page
 
 
 def require_matplotlib():
-    if drawing is None:
+    if importlib.util.find_spec("matplotlib") is None:
         raise host.Failed("there is no Matplotlib for this Python: Debian's package python3-matplotlib")
 
 
 def drawn_of(claim, results, variations):
     """The panels of a claim of which anything has run: [(file's name, its SVG, page.Panel)]"""
+    from report import drawing  # takes half a second, which the workflow's jobs need not wait
+
     found = []
     for figure in figures.figures_of(claim):
         for index, panel in enumerate(figures.panels_of(claim, figure)):

@@ -49,7 +49,7 @@ class Plan:
         self.build, self.folder, self.chosen = build, build / "repro", chosen
         self.key_of, self.words_of = {}, {}
         self.shared = [build / "bin/elision", *sorted((build / "lib").glob("libelision*.so"))]
-        self.programs, self.stored = {}, {}
+        self.programs, self.stored = {}, {}  # keys of programs, results by the keys of their runs
         self.needed = []
         for claim in chosen:
             of_statements = claims.cells_of(claim, variations)
@@ -57,6 +57,7 @@ class Plan:
             self.needed += every if full else list(dict.fromkeys(of_statements + figures.references_of(claim, of_statements)))
             for cell in every:
                 self._add(claim, cell)
+        self.runs = {self.key_of[cell]: cell for cell in self.needed}  # several cells may be one run
 
     def _add(self, claim, cell):
         words = claims.command(self.build, claim, cell, self.STATISTICS)
@@ -71,34 +72,30 @@ class Plan:
             self.programs[program] = host.key_of([], [*self.shared, pathlib.Path(program)])
         return self.programs[program]
 
-    def _file(self, cell):
-        return self.folder / f"{self.key_of[cell]}.json"
-
     def write(self):
         self.folder.mkdir(parents=True, exist_ok=True)
-        keys = {self.key_of[cell]: self.words_of[cell] for cell in self.needed}
         text = json.dumps({"folder": str(self.folder), "statistics": self.STATISTICS, "python": sys.executable, "tree": tree(self.build),
-                           "tool": str(host.ROOT / "tools/repro"), "keys": keys})
+                           "tool": str(host.ROOT / "tools/repro"), "keys": {key: self.words_of[cell] for key, cell in self.runs.items()}})
         file = self.folder / f"plan-{host.key_of([text], [])}.json"  # another call beside this one has another plan
         host.write_page(file, text)
         return file
 
-    def load(self, wanted):
-        """Reads the results that there are, and returns the cells that have one."""
+    def _load(self, keys):
+        """Reads the results that are new."""
         there = {entry.name for entry in os.scandir(self.folder)} if self.folder.exists() else set()
-        for cell in wanted:
-            if cell not in self.stored and f"{self.key_of[cell]}.json" in there:
-                self.stored[cell] = json.loads(self._file(cell).read_text())
-        return [cell for cell in wanted if cell in self.stored]
+        for key in keys:
+            if key not in self.stored and f"{key}.json" in there:
+                self.stored[key] = json.loads((self.folder / f"{key}.json").read_text())
 
     def missing(self):
-        self.load(self.needed)
-        return [cell for cell in self.needed if cell not in self.stored]
+        """A cell of each run that is needed and has no result."""
+        self._load(self.runs)
+        return [cell for key, cell in self.runs.items() if key not in self.stored]
 
     def results(self):
         """{cell: result}: of all cells that are needed, and of those of figures that have run."""
-        self.load(self.key_of)
-        return self.stored
+        self._load(self.key_of.values())
+        return {cell: self.stored[key] for cell, key in self.key_of.items() if key in self.stored}
 
 
 class Progress:
@@ -112,12 +109,11 @@ class Progress:
 
     def line(self):
         missing = self.plan.missing()
-        for cell, result in self.plan.stored.items():
-            if cell not in self.known:
-                self.known.add(cell)
-                self.forecast.add(cell, result["seconds"])
-        done = len(self.plan.needed) - len(missing)
-        return forecast.line(done, len(self.plan.needed), self.forecast.left(missing, self.cpus))
+        for key in self.plan.stored.keys() - self.known:
+            self.forecast.add(self.plan.runs[key], self.plan.stored[key]["seconds"])
+            self.known.add(key)
+        count = len(self.plan.runs)
+        return forecast.line(count - len(missing), count, self.forecast.left(missing, self.cpus))
 
     def show(self, last=False):
         now = time.monotonic()
@@ -178,7 +174,8 @@ def write_results(plan, variations):
 
 def write_summary(plan):
     """One row for all variations of a run, into the tree; returns the file."""
-    needed = {cell: plan.results()[cell] for cell in plan.needed}
+    results = plan.results()
+    needed = {cell: results[cell] for cell in plan.needed}
     rows = outcomes.summary_rows(needed, {claim.id: claim.runs["machine"] for claim in plan.chosen})
     host.write_page(SUMMARY, outcomes.text(outcomes.SUMMARY, rows))
     return SUMMARY
