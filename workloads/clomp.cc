@@ -31,7 +31,6 @@
 // the run each zone must have exactly what was deposited there: else "WRONG residue", or "LOST" under none,
 // and exit code 1.
 #include <algorithm>
-#include <bit>
 #include <cinttypes>
 #include <cmath>
 #include <cstddef>
@@ -44,6 +43,7 @@
 #include <string>
 #include <vector>
 
+#include "atomic_add.h"
 #include "command_line.h"
 #include "elision/elision.hpp"
 #include "support.h"
@@ -153,16 +153,7 @@ void one_by_one(Mesh& mesh, std::uint32_t zone) {
 
 void update_plainly(Mesh&, Zone& zone, double amount) { deposit(zone, amount); }
 
-using Bits [[gnu::may_alias]] = std::uint64_t;
-
-/// As OpenMP's atomic: a loop over a compare-and-exchange. GCC's atomic_ref<double> would also spill.
-void update_atomically(Mesh&, Zone& zone, double amount) {
-  Bits* const value = reinterpret_cast<Bits*>(&zone.value);
-  std::uint64_t seen = __atomic_load_n(value, __ATOMIC_RELAXED), sum = 0;
-  do {
-    sum = std::bit_cast<std::uint64_t>(std::bit_cast<double>(seen) + amount);
-  } while (!__atomic_compare_exchange_n(value, &seen, sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-}
+void update_atomically(Mesh&, Zone& zone, double amount) { workloads::atomic_add(zone.value, amount); }
 
 template <auto kLock>
 void update_locked(Mesh& mesh, Zone& zone, double amount) {

@@ -24,6 +24,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <cinttypes>
@@ -37,6 +38,7 @@
 #include <vector>
 
 #include "command_line.h"
+#include "conflict_free.h"
 #include "elision/elision.hpp"
 #include "support.h"
 
@@ -103,10 +105,9 @@ struct Part {
   Items items;
   std::uint32_t granularity;
 
-  /// This thread's share of `count` things: the first one, and the end.
-  std::pair<std::size_t, std::size_t> share(std::size_t count) const {
-    const std::size_t threads = world.options.threads;
-    return {count * thread / threads, count * (thread + 1) / threads};
+  /// This thread's share of `count` things.
+  workloads::Share share(std::size_t count) const {
+    return workloads::share_of(count, thread, world.options.threads);
   }
 };
 
@@ -199,12 +200,9 @@ void privatised(const Part& part) {
     if (item.other != kNone) mine[item.other] -= item.amount;
   }
   pthread_barrier_wait(&world.barrier);
-  const auto [begin, end] = part.share(world.options.places);
-  for (std::size_t place = begin; place < end; ++place) {
-    std::int64_t sum = 0;
-    for (const std::vector<std::int64_t>& copy : world.copies) sum += copy[place];
-    world.value(static_cast<std::uint32_t>(place)) += sum;
-  }
+  workloads::add_up_copies(
+      world.copies, part.share(world.options.places),
+      [&](std::size_t place, std::int64_t sum) { world.value(static_cast<std::uint32_t>(place)) += sum; });
 }
 
 void with_barriers(const Part& part) {
@@ -290,18 +288,10 @@ std::vector<Item> draw_items(const Options& options) {
   return items;
 }
 
-/// Puts each item into the first group after all groups with its places.
 std::vector<std::vector<Item>> form_groups(const Options& options, Items items) {
-  std::vector<std::vector<Item>> groups;
-  std::vector<std::size_t> next(options.places);  // for each place: the first group without it
-  for (const Item& item : items) {
-    const std::size_t group = std::max(next[item.place], item.other == kNone ? 0 : next[item.other]);
-    if (group == groups.size()) groups.emplace_back();
-    groups[group].push_back(item);
-    next[item.place] = group + 1;
-    if (item.other != kNone) next[item.other] = group + 1;
-  }
-  return groups;
+  return workloads::form_groups(items, options.places, [](const Item& item) {
+    return std::array{item.place, item.other == kNone ? item.place : item.other};
+  });
 }
 
 struct Result {
