@@ -2,7 +2,7 @@
 """The claims' comparisons natively, with as many threads as this computer has CPUs: measured, never judged. Pure.
 
 A claim with `native` in its table `ours` runs natively: that is its program's words, with runs that are long enough for a clock. {threads} is 1 where
-a run has one thread, and else the number of CPUs. Of the options of `elision vm` those count that `elision run` has too.
+a run has one thread, and else the number of CPUs; `native_inputs` are for {input}, in the place of `inputs`. Of the options of `elision vm` those count that `elision run` has too.
 """
 
 import dataclasses
@@ -47,7 +47,8 @@ def _settings(claim, settings, cpus):
 
 def _words(claim, settings, known):
     ours = claim.ours
-    named = {**settings, "input": ours["inputs"][settings["application"]]} if "inputs" in ours else settings
+    inputs = ours.get("native_inputs", ours.get("inputs"))
+    named = {**settings, "input": inputs[settings["application"]]} if inputs else settings
     options = kept(ours.get("options", "").format(**named).split(), known)
     return (*([] if "--lock" in options else ["--lock", "pthread"]), *options, "--", *ours["native"].format(**named).split())
 

@@ -51,6 +51,14 @@ def test_a_program_without_lock_options_runs_under_pthread():
     assert native.comparisons(claims.Claim(row), 2, KNOWN)[0].of[0][:2] == ("--lock", "pthread")
 
 
+def test_an_application_has_another_input_natively():
+    ours = {**ROW["ours"], "native": "{input} --threads {threads}", "inputs": {"kmeans": "kmeans -n 9"}, "native_inputs": {"kmeans": "kmeans -n 900"},
+            "statement": [{"says": "", "each": {"application": ["kmeans"]}, "of": {"lock": "new"}, "over": {"lock": "old"}, "range": [0, 1]}]}
+    one, = native.comparisons(claims.Claim({**ROW, "ours": ours}), 2, KNOWN)
+    assert one.of == (("--lock", "new", "--wait", "spin", "--", "kmeans", "-n", "900", "--threads", "2"),)
+    assert one.part == "lock new over lock old; application kmeans"
+
+
 def test_the_best_of_several_counts_in_each_round():
     one = native.comparisons(CLAIM, 2, KNOWN)[0]
     outputs = {words("new", 2): ["throughput: 10\n", "throughput: 30\n"], words("newer", 2): ["throughput: 20\n", "throughput: 5\n"],
