@@ -2,7 +2,8 @@
 """The claims' comparisons natively, with as many threads as this computer has CPUs: measured, never judged. Pure.
 
 A claim with `native` in its table `ours` runs natively: that is its program's words, with runs that are long enough for a clock. {threads} is 1 where
-a run has one thread, and else the number of CPUs; `native_inputs` are for {input}, in the place of `inputs`. Of the options of `elision vm` those count that `elision run` has too.
+a run has one thread, and else the number of CPUs; `native_inputs` are for {input}, in the place of `inputs`. Of the options of `elision vm`
+those count that `elision run` has too.
 """
 
 import dataclasses
