@@ -7,16 +7,16 @@
 // the task with the best score, changes the network, and looks for the next change of an edge to the same
 // variable: an insertion, a removal or a reversal. A thread ends when the list of tasks is empty.
 //
-// Sections: adding a thread's part of the first likelihoods; a task onto the list, which is sorted; the first
-// task from it; a change, with the search for a cycle that it would make; then, for each variable that has
-// other parents now, the list of its parents, and its likelihood; the number of all parents; the likelihood
-// of all variables. Last, one section each for the best insertion, removal and reversal: it reads the lists
-// of a variable and its descendants and, for each candidate, many nodes of the ADtree. They are long, and
-// read more than they write.
+// Sections: adding a thread's part of the first likelihoods; a task onto the list, which is sorted; the
+// first task from it; a change, with the search for a cycle that it would make; then, for each variable
+// that has other parents now, the list of its parents, and its likelihood; the number of all parents; the
+// likelihood of all variables. Last, one section each for the best insertion, removal and reversal: it
+// reads the lists of a variable and its descendants and, for each candidate, many nodes of the ADtree. They
+// are long, and read more than they write.
 //
 // As in the original, a task may be out of date when it is taken: it was the best for an older network. So
-// what is learned depends on the order of sections. Unlike the original, a first task must raise the score as
-// any other; a section that changes the network checks --edges once more, and a reversal respects it.
+// what is learned depends on the order of sections. Unlike the original, a first task must raise the score
+// as any other; a section that changes the network checks --edges once more, and a reversal respects it.
 #pragma once
 
 #include <cinttypes>

@@ -4,10 +4,10 @@
 // asks how many records have some values of some variables.
 //
 // A node stands for the values on the path to it and has the number of records with them. Below are the
-// variables behind the last one of the path, and below each of these a node for the rarer value. The node of
-// the more common value is left out: its counts are differences. As in the original, a node, a variable below
-// it and its array of these are blocks of memory of their own, of 40 bytes, 32 bytes and a pointer for each.
-// The tree is only as deep as queries are long; the original's has all variables.
+// variables behind the last one of the path, and below each of these a node for the rarer value. The node
+// of the more common value is left out: its counts are differences. As in the original, a node, a variable
+// below it and its array of these are blocks of memory of their own, of 40 bytes, 32 bytes and a pointer
+// for each. The tree is only as deep as queries are long; the original's has all variables.
 //
 // Nothing changes the tree, so sections read it without their transaction. A query reads a node, a vector's
 // slot and a variable for each of its values, and that again for each value which is the more common one.

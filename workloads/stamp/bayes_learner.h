@@ -19,7 +19,8 @@ namespace workloads::bayes {
 
 enum class Operation : std::uint32_t { kInsert, kRemove, kReverse };
 
-/// A change of the edge between two variables. `to` is the variable that it belongs to: each has one at most.
+/// A change of the edge between two variables. `to` is the variable that it belongs to: each has one at
+/// most.
 struct Task {
   Operation operation;
   Id from, to;

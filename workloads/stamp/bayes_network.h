@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network of STAMP's bayes (bayes.h): variables, each with sorted lists of its parents and its children.
-// An edge goes from a parent to a child and is in both lists.
+// The network of STAMP's bayes (bayes.h): variables, each with sorted lists of its parents and its
+// children. An edge goes from a parent to a child and is in both lists.
 //
 // Operations take the transaction of the section. An edge is inserted or removed by two searches and two
-// writes of lists (list.h). Searches for paths and descendants go breadth first along children, and read the
-// lists of all variables they reach; what they note on the way is in a thread's Walk. Before threads start
-// and after they end, the transaction is a sections::Plain. There is no destructor: call clear().
+// writes of lists (list.h). Searches for paths and descendants go breadth first along children, and read
+// the lists of all variables they reach; what they note on the way is in a thread's Walk. Before threads
+// start and after they end, the transaction is a sections::Plain. There is no destructor: call clear().
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A binary heap in an array, which STAMP's yada uses. If the array is full, push() copies it to one of twice
-// the size.
+// A binary heap in an array, which STAMP's yada uses. If the array is full, push() copies it to one of
+// twice the size.
 //
 // Operations take the transaction of the section. Both read and write the number of elements; push() reads
 // and writes slots from the last one up to the new element's place, pop() from the first slot down, so pops
-// conflict with each other and with most pushes. Before threads start and after they end, the transaction is
-// a sections::Plain. There is no destructor: call clear(). If memory is exhausted, push() returns false.
+// conflict with each other and with most pushes. Before threads start and after they end, the transaction
+// is a sections::Plain. There is no destructor: call clear(). If memory is exhausted, push() returns false.
 #pragma once
 
 #include <cstddef>

@@ -4,11 +4,11 @@
 // Ruppert's paper ("A Delaunay Refinement Algorithm for Quality 2-Dimensional Mesh Generation", Journal of
 // Algorithms 1995).
 //
-// The input is a square with random points, a few of them on its sides, in place of the original's files: as
-// many as 633.2 has by default. Threads share a heap of bad triangles: with a small angle, or with an obtuse
-// one opposite to a segment of the boundary, which it encroaches; these come first. A thread takes one and
-// inserts the centre of its circle into the mesh. If that encroaches a segment, it halves the segment
-// instead, until the triangle is gone or its centre fits.
+// The input is a square with random points, a few of them on its sides, in place of the original's files:
+// as many as 633.2 has by default. Threads share a heap of bad triangles: with a small angle, or with an
+// obtuse one opposite to a segment of the boundary, which it encroaches; these come first. A thread takes
+// one and inserts the centre of its circle into the mesh. If that encroaches a segment, it halves the
+// segment instead, until the triangle is gone or its centre fits.
 //
 // Sections: taking a triangle from the heap; a look whether it is still in the mesh; a refinement, which
 // grows one cavity or more, replaces their elements and allocates new ones (yada_cavity.h); giving the
@@ -172,8 +172,8 @@ class Refinement {
     });
   }
 
-  /// Inserts an element's centre, or halves segments until the element is gone. Returns by how many elements
-  /// the mesh has grown.
+  /// Inserts an element's centre, or halves segments until the element is gone. Returns by how many
+  /// elements the mesh has grown.
   template <class Transaction>
   long refine(Transaction& transaction, Element* element, Cavity& cavity, BadTriangles& bad) {
     long growth = 0;

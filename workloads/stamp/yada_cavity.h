@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inserts a point into the mesh of STAMP's yada (yada.h), by the algorithm of Bowyer and Watson: the elements
-// whose circles have the point in them are the point's cavity. They are replaced by triangles between the
-// point and each edge of the cavity's border. If the mesh was Delaunay, it is afterwards.
+// Inserts a point into the mesh of STAMP's yada (yada.h), by the algorithm of Bowyer and Watson: the
+// elements whose circles have the point in them are the point's cavity. They are replaced by triangles
+// between the point and each edge of the cavity's border. If the mesh was Delaunay, it is afterwards.
 //
-// A cavity reads the lists of its elements, and a flag of each of their neighbours. A replacement writes all
-// elements of the cavity and the lists of those around it, and allocates as many as it adds.
+// A cavity reads the lists of its elements, and a flag of each of their neighbours. A replacement writes
+// all elements of the cavity and the lists of those around it, and allocates as many as it adds.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class Cavity {
  public:
   Cavity() : elements_(new Element*[kMostElements]), sides_(new Side[4 * kMostElements + 4]) {}
 
-  /// Which elements are in the cavity of `point`, beginning with one of them. With `splits`, a point that
-  /// encroaches a segment does not get in: such a segment is returned. Otherwise null.
+  /// Finds the cavity of `point`, beginning with an element of it. With `splits`, returns a segment that the
+  /// point encroaches, if there is one, and the cavity is not complete. Else returns null.
   template <class Transaction>
   Element* grow(Transaction& transaction, Element* first, Point point, bool splits) {
     point_ = point;
@@ -47,8 +47,8 @@ class Cavity {
   /// Whether it was too large for this thread's memory.
   bool is_full() const { return number_ == kMostElements || sides_number_ >= kMostElements; }
 
-  /// Replaces the elements. A segment that was the first one becomes two. Calls `added(element)` for each new
-  /// triangle. Returns by how many elements the mesh has grown.
+  /// Replaces the elements. A segment that was the first one becomes two. Calls `added(element)` for each
+  /// new triangle. Returns by how many elements the mesh has grown.
   template <class Transaction, class Added>
   long replace(Transaction& transaction, Mesh& mesh, Added added) {
     const std::size_t border = sides_number_;

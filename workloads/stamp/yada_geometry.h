@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The geometry of STAMP's yada (yada.h): points of a square grid, and exact answers about them.
 //
-// Coordinates are whole numbers from 0 to kSide. So areas fit 64 bits and the test of a circle fits 128 bits,
-// and both are exact. A new point is rounded to the grid; points of the input are so far apart that this
-// hardly matters. Angles are compared in floating point: a triangle's answer is always the same.
+// Coordinates are whole numbers from 0 to kSide. So areas fit 64 bits and the test of a circle fits 128
+// bits, and both are exact. A new point is rounded to the grid; points of the input are so far apart that
+// this hardly matters. Angles are compared in floating point: a triangle's answer is always the same.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,8 @@ inline bool is_in_circle(Point a, Point b, Point c, Point point) {
   return sum > 0;
 }
 
-/// Whether a point lies in the circle whose diameter is a segment, and not on it: the segment is encroached.
+/// Whether a point lies in the circle whose diameter is a segment, and not on it: the segment is
+/// encroached.
 inline bool encroaches(Point point, Point a, Point b) { return dot(a - point, b - point) < 0; }
 
 inline Point midpoint(Point a, Point b) { return {(a.x + b.x) / 2, (a.y + b.y) / 2}; }
@@ -49,8 +50,8 @@ inline Coordinate rounded(Coordinate base, double offset) {
   return sum < static_cast<double>(kSide) ? static_cast<Coordinate>(sum + 0.5) : kSide;
 }
 
-/// The centre of the circle through three corners, rounded; if it lies outside, the next point of the square.
-/// That point is in the circle too, and on a side of the square which some corner encroaches.
+/// The centre of the circle through three corners, rounded; if it lies outside, the next point of the
+/// square. That point is in the circle too, and on a side of the square which some corner encroaches.
 inline Point circumcentre(Point a, Point b, Point c) {
   const Point to_b = b - a, to_c = c - a;
   const Wide b_squared = dot(to_b, to_b), c_squared = dot(to_c, to_c);

@@ -2,8 +2,8 @@
 // The first mesh of STAMP's yada (yada.h): the Delaunay triangulation of a square with random points, built
 // by one thread, a point at a time.
 //
-// Points lie on a lattice, so that no two are very close. Its sides have at least 64 times as many places as
-// those of a lattice with a point at each place. So some points lie on a line or a circle with others.
+// Points lie on a lattice, so that no two are very close. Its sides have at least 64 times as many places
+// as those of a lattice with a point at each place. So some points lie on a line or a circle with others.
 #pragma once
 
 #include <algorithm>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mesh of STAMP's yada (yada.h): triangles, and the segments of its boundary, each with a sorted list of
-// its neighbours. Two elements are neighbours if they share an edge. A tree has the edges of all segments.
+// The mesh of STAMP's yada (yada.h): triangles, and the segments of its boundary, each with a sorted list
+// of its neighbours. Two elements are neighbours if they share an edge. A tree has the edges of all
+// segments.
 //
-// Operations take the transaction of the section. Where elements lie never changes, so that is read without
-// it; their neighbours and what becomes of them is shared. insert() and remove() read and write the lists
-// (list.h) of an element and of its neighbours; insert() of a triangle with an obtuse angle also searches the
-// tree. Before threads start and after they end, the transaction is a sections::Plain. There is no
+// Operations take the transaction of the section. Where an element lies never changes, and is read without
+// the transaction; its neighbours and its flags are shared. insert() and remove() read and write the lists
+// (list.h) of an element and of its neighbours; insert() of a triangle with an obtuse angle also searches
+// the tree. Before threads start and after they end, the transaction is a sections::Plain. There is no
 // destructor: call clear(). If memory is exhausted, the mesh is wrong.
 #pragma once
 
@@ -119,8 +120,7 @@ inline int CompareElements::operator()(const Element* one, const Element* other)
   return 0;
 }
 
-/// Edges on the way to their elements: those of new ones, until both sides of an edge are known. Memory of a
-/// thread.
+/// An edge with the element on one side of it, until that on the other side is known. In memory of a thread.
 struct Side {
   const Edge* edge;
   Element* element;
@@ -134,8 +134,8 @@ class Mesh {
   bool is_skinny(const Element& element) const { return element.squared_cosine > most_squared_cosine_; }
   bool is_bad(const Element& element) const { return element.obtuse != nullptr || is_skinny(element); }
 
-  /// Adds a new element, and links it with those of `sides` that share an edge. Its other edges are added to
-  /// `sides`, which has room. Segments must be in the boundary before triangles are inserted.
+  /// Adds a new element, and links it with those of `sides` that share an edge. Its other edges are added
+  /// to `sides`, which has room. Segments must be in the boundary before triangles are inserted.
   template <class Transaction>
   void insert(Transaction& transaction, Element* element, Side* sides, std::size_t& number) {
     if (element->obtuse != nullptr && !boundary_.contains(transaction, {element->obtuse}))
