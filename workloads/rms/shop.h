@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Baskets with quantities and profits, for utilitymine.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rms/baskets.h"
+#include "rms/input_file.h"
+#include "rms/workers.h"
+#include "support.h"
+
+namespace workloads::rms {
+
+/// An item of a basket, as in the file.
+struct Sale {
+  Item item;
+  std::int32_t quantity;
+};
+
+/// Baskets with quantities, and profits of items.
+struct Shop {
+  Shop(const BasketOptions& options, std::uint64_t seed)
+      : baskets(draw_baskets(options, seed)), profits(options.items) {
+    CheapRandom random(seed + 1);
+    // Few items have a high profit: 1 to 1000, evenly on a scale of logarithms.
+    for (double& profit : profits)
+      profit = std::round(std::exp2(static_cast<double>(random.below(1000)) / 100));
+    for (const Items& basket : baskets) {
+      std::vector<Sale>& sold = sales.emplace_back();
+      for (const Item item : basket) sold.push_back({item, 1 + static_cast<std::int32_t>(random.below(5))});
+    }
+  }
+
+  double earned(const Sale& sale) const {
+    return profits[static_cast<std::size_t>(sale.item)] * sale.quantity;
+  }
+  double earned(const std::vector<Sale>& basket) const {
+    double sum = 0;
+    for (const Sale& sale : basket) sum += earned(sale);
+    return sum;
+  }
+
+  std::vector<Items> baskets;
+  std::vector<std::vector<Sale>> sales;  // by basket
+  std::vector<double> profits;
+};
+
+/// The baskets in a file: of each the number of its items, and then these.
+class BasketFile {
+ public:
+  explicit BasketFile(const Shop& shop) : file_(text(shop, begins_)) {}
+
+  /// Calls `visit(number of the basket, its sales)` for those of a block.
+  template <class Visit>
+  void read(Block block, Visit visit) const {
+    std::vector<std::int32_t> words(begins_[block.end] - begins_[block.begin]);
+    file_.read(words.data(), words.size() * sizeof words[0], begins_[block.begin] * sizeof words[0]);
+    std::vector<Sale> sales;
+    const std::int32_t* at = words.data();
+    for (std::size_t basket = block.begin; basket < block.end; ++basket) {
+      sales.resize(static_cast<std::size_t>(*at++));
+      for (Sale& sale : sales) sale = {at[0], at[1]}, at += 2;
+      visit(basket, std::as_const(sales));
+    }
+  }
+
+ private:
+  static std::string text(const Shop& shop, std::vector<std::size_t>& begins) {
+    std::vector<std::int32_t> words;
+    for (const std::vector<Sale>& sales : shop.sales) {
+      begins.push_back(words.size());
+      words.push_back(static_cast<std::int32_t>(sales.size()));
+      for (const Sale& sale : sales) words.insert(words.end(), {sale.item, sale.quantity});
+    }
+    begins.push_back(words.size());
+    return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof words[0]};
+  }
+
+  std::vector<std::size_t> begins_;  // of baskets, in words
+  InputFile file_;
+};
+
+}  // namespace workloads::rms

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads of an RMS-TM program: how they wait for each other, share their work, and end.
+#pragma once
+
+#include <immintrin.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cinttypes>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+#include "rms/locks.h"
+#include "support.h"
+#include "team.h"
+
+namespace workloads::rms {
+
+/// A barrier whose waiters spin, as those of OpenMP do. After a while they give their CPU away, in case
+/// there are more threads than CPUs.
+class SpinBarrier {
+ public:
+  explicit SpinBarrier(unsigned threads) : threads_(threads) {}
+
+  void wait() {
+    const unsigned phase = phase_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      phase_.store(phase + 1, std::memory_order_release);
+      return;
+    }
+    for (unsigned turn = 0; phase_.load(std::memory_order_acquire) == phase; ++turn) {
+      if (turn < kTurns) {
+        _mm_pause();
+      } else {
+        sched_yield();
+      }
+    }
+  }
+
+ private:
+  static constexpr unsigned kTurns = 2000;
+  const unsigned threads_;
+  alignas(128) std::atomic<unsigned> arrived_{0};
+  alignas(128) std::atomic<unsigned> phase_{0};
+};
+
+/// A range of things, from `begin` to before `end`.
+struct Block {
+  std::size_t begin, end;
+};
+
+/// What a thread of the program knows.
+struct Worker {
+  unsigned index, threads;
+  Sections& sections;
+  SpinBarrier& barrier;
+
+  bool is_first() const { return index == 0; }
+  /// The thread's share of `count` things.
+  Block share(std::size_t count) const { return {count * index / threads, count * (index + 1) / threads}; }
+  /// All threads wait; the first one runs `body()` alone.
+  template <class Body>
+  void alone(Body body) {
+    barrier.wait();
+    if (is_first()) body();
+    barrier.wait();
+  }
+};
+
+/// Runs `work(worker)` in one thread, without locks.
+template <class Work>
+void run_alone(Work work) {
+  Locks locks(Locking::kNone);
+  SpinBarrier barrier(1);
+  Sections sections(locks);
+  Worker worker{0, 1, sections, barrier};
+  work(worker);
+}
+
+/// Runs `work(worker)` in as many threads as asked, which begin together. Prints how many sections ran, and
+/// the throughput: `number` of `what`.
+template <class Work>
+void run_together(const TeamOptions& options, const char* what, std::uint64_t number, Work work) {
+  Locks locks(options.locking());
+  SpinBarrier barrier(options.threads);
+  std::vector<std::uint64_t> counts(options.threads);
+  const std::uint64_t run_ns = run_team(
+      options.threads, !options.no_pin, [&](unsigned) { return Sections(locks); },
+      [&](unsigned index, Sections& sections, TeamBarrier&) {
+        Worker worker{index, options.threads, sections, barrier};
+        work(worker);
+        counts[index] = sections.count();
+      });
+  std::uint64_t sum = 0;
+  for (const std::uint64_t count : counts) sum += count;
+  std::printf("sections: %" PRIu64 "\n", sum);
+  print_throughput(what, number, run_ns);
+}
+
+/// Prints a check's complaint as one line, if there is one. Returns the exit code.
+inline int verdict(const char* complaint) {
+  if (complaint == nullptr) return 0;
+  std::printf("WRONG %s\n", complaint);
+  return 1;
+}
+
+}  // namespace workloads::rms
