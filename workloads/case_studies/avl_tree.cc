@@ -4,15 +4,17 @@
 // the start, and every operation is an insertion or a removal.
 //
 //   original   an operation is one section under a mutex. An insertion allocates in it, a removal frees
-//   read-held  a reader-writer lock whose readers are counted under a mutex. So no library elides them, only
-//              writers. An operation searches as a reader. If it must change the tree, it comes back as the
-//              writer and searches again
+//   read-held  a reader-writer lock whose readers are counted under a mutex. So no library elides them,
+//              only writers. An operation searches as a reader. If it must change the tree, it comes back
+//              as the writer and searches again
 //   read-lock  the same with a reader-writer lock that a library may elide
-//   upgrade    an elision::shared_mutex of libelision-api: an operation searches as a reader, and becomes the
-//              writer only where it begins to write. If another thread reads, it comes back as the writer
+//   upgrade    an elision::shared_mutex of libelision-api: an operation searches as a reader, and becomes
+//              the writer only where it begins to write. If another thread reads, it comes back as the
+//              writer
 //
 // Under the original's lock, an operation that has fallen back to the lock stops all others, also while it
-// only reads. With read-lock and upgrade, only writers do. In the tree (avl_tree.h) any two changes conflict.
+// only reads. With read-lock and upgrade, only writers do. In the tree (avl_tree.h) any two changes
+// conflict.
 //
 // Check: key_set.h.
 #include "case_studies/avl_tree.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An AVL tree that is a set of keys. Callers hold a lock.
 //
-// A node has 40 bytes: both children, parent, key, value, height. As in the tree of HTMBench, a change writes
-// the heights of all nodes from its place up to the root, and the number of nodes. So any two changes write
-// the same lines.
+// A node has 40 bytes: both children, parent, key, value, height. As in the tree of HTMBench, a change
+// writes the heights of all nodes from its place up to the root, and the number of nodes. So any two
+// changes write the same lines.
 #pragma once
 
 #include <algorithm>
@@ -66,8 +66,8 @@ class AvlTree {
     --size_;
   }
 
-  /// Whether keys ascend, links agree, heights are right and differ by at most one between siblings, and the
-  /// number of nodes is right.
+  /// Whether keys ascend, links agree, heights are right and differ by at most one between siblings, and
+  /// the number of nodes is right.
   bool check() const {
     std::size_t nodes = 0;
     return is_right(root_, nullptr, INT64_MIN, INT64_MAX, nodes) && nodes == size_;

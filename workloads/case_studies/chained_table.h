@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash table of a fixed number of slots with a chain of nodes each, and the two hashes of the case studies.
-// Callers hold a lock. A search reads one slot and the nodes of its chain, each a heap object; insert() and
-// erase() also allocate or free a node and write one link.
+// A hash table of a fixed number of slots with a chain of nodes each, and the two hashes of the case
+// studies. Callers hold a lock. A search reads one slot and the nodes of its chain, each a heap object;
+// insert() and erase() also allocate or free a node and write one link.
 #pragma once
 
 #include <cstddef>

@@ -8,12 +8,12 @@
 //   atomics   no sections: a loop over a compare-and-exchange for each pixel
 //
 // A bin is a byte, so a line of memory has 64 bins and threads that count in different bins conflict. In
-// input 1 all pixels are in few bins, which fill up; then sections only read. In input 2 they are spread over
-// all bins.
+// input 1 all pixels are in few bins, which fill up; then sections only read. In input 2 they are spread
+// over all bins.
 //
 // An iteration clears the histogram and counts all pixels again. Each thread counts a contiguous share of
-// them. After each iteration the sum over all bins must be right, and after the last one each bin: else "LOST
-// ..." and exit code 1.
+// them. After each iteration the sum over all bins must be right, and after the last one each bin: else
+// "LOST ..." and exit code 1.
 #include <algorithm>
 #include <array>
 #include <cstddef>

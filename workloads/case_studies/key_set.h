@@ -3,8 +3,8 @@
 // The caller's `Set` is the data structure with its lock.
 //
 //   explicit Set(const SetOptions&)
-//   bool run(const Operation&, CheapRandom&)   the operation in its sections. True if it changed the set. The
-//                                              random numbers are for what the operation draws itself
+//   bool run(const Operation&, CheapRandom&)   the operation in its sections. True if it changed the set.
+//                                              The random numbers are for what the operation draws itself
 //   bool check() const, std::size_t size() const, std::int64_t sum() const
 //                                              after the run: whether the structure is right, the number of
 //                                              its keys and their sum

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dedup: a pipeline that stores each part of a stream once. Written from the description of PARSEC's program
-// in the TxSampler paper (section 8.1).
+// Dedup: a pipeline that stores each part of a stream once. Written from the description of PARSEC's
+// program in the TxSampler paper (section 8.1).
 //
 //   read     one thread takes pieces of the input
 //   cut      divides a piece into chunks whose ends depend on their bytes
 //   look up  computes a chunk's fingerprint and searches for it in a hash table; a new one is inserted
 //   pack     compresses a new chunk
-//   write    one thread writes chunks in the order of the input: the bytes of a new one, a number instead of
-//            one that was written before
+//   write    one thread writes chunks in the order of the input: the bytes of a new one, a number instead
+//            of one that was written before
 //
 // Sections: one searches a chain of the hash table, which may insert and then allocates; one reads and
-// changes an entry of the table before a chunk is written; others put into the queues between stages, or take
-// out. The table has one lock, each queue its own.
+// changes an entry of the table before a chunk is written; others put into the queues between stages, or
+// take out. The table has one lock, each queue its own.
 //
 //   original       the hash uses 2.2 % of the slots, so that chains are long; the system calls that write a
 //                  chunk are inside the section

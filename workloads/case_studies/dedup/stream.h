@@ -50,8 +50,8 @@ inline Bytes draw_input(std::size_t size, std::uint64_t seed) {
   return input;
 }
 
-/// Cuts where a hash of the last bytes has a given value, so that equal parts have equal chunks wherever they
-/// are.
+/// Cuts where a hash of the last bytes has a given value, so that equal parts have equal chunks wherever
+/// they are.
 class Cutter {
  public:
   /// `average`: bytes of a chunk, a power of two.

@@ -2,16 +2,16 @@
 // A key-value store like LevelDB, and threads that read random keys, as db_bench's ReadRandom. Written from
 // the TxSampler paper (section 8.2).
 //
-//   original  a read has two sections. The first one takes references to the memtable, the full memtable and
-//             the version; the second one gives them back. Threads search outside of sections
+//   original  a read has two sections. The first one takes references to the memtable, the full memtable
+//             and the version; the second one gives them back. Threads search outside of sections
 //   split     each reference is taken, and given back, in a section of its own
 //
-// With --writes some of the operations write. Each thread writes its own keys. A write adds to the memtable;
-// from time to time it makes a table of a full memtable.
+// With --writes some of the operations write. Each thread writes its own keys. A write adds to the
+// memtable; from time to time it makes a table of a full memtable.
 //
-// Each read must find a value of its key, and of the thread's own keys the last one written; in the end every
-// key must have its last value, and every object one reference: else "WRONG ..." or "LOST ..." and exit
-// code 1.
+// Each read must find a value of its key, and of the thread's own keys the last one written; in the end
+// every key must have its last value, and every object one reference: else "WRONG ..." or "LOST ..." and
+// exit code 1.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

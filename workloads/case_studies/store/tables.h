@@ -30,8 +30,8 @@ struct Counted {
   std::uint32_t references = 1;
 };
 
-/// A skip list. Any number of threads search while one adds: nodes are published by release stores, and never
-/// removed.
+/// A skip list. Any number of threads search while one adds: nodes are published by release stores, and
+/// never removed.
 class Memtable : public Counted {
  public:
   Memtable() = default;
