@@ -13,7 +13,7 @@ from report import page
 
 def require_matplotlib():
     if importlib.util.find_spec("matplotlib") is None:
-        raise host.Failed("there is no Matplotlib for this Python: Debian's package python3-matplotlib")
+        raise host.Failed("this Python has no Matplotlib; Debian's /usr/bin/python3 has it by the package python3-matplotlib")
 
 
 def drawn_of(claim, results, variations):
