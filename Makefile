@@ -24,6 +24,8 @@ TEST_PACKAGES := $(PROGRAM_PACKAGES) $(SILICON_PACKAGES) $(SAMPLING_PACKAGES) $(
 LINT_PACKAGES := python3-venv git
 # The last two: libraries whose elided locks are compared with ours. Without them workloads are built without those locks.
 BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time libtbb-dev libck-dev
+# Programs of Debian that claims of the papers are about.
+REPRO_PROGRAMS := kyotocabinet-utils
 REAL_PROGRAMS := sysbench kyotocabinet-utils rocksdb-tools
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
@@ -93,7 +95,7 @@ repro-full:
 
 .PHONY: repro-tools
 repro-tools:
-	@tools/install-packages "make repro" $(BUILD_PACKAGES) $(REPORT_PACKAGES) python3-venv
+	@tools/install-packages "make repro" $(BUILD_PACKAGES) $(REPORT_PACKAGES) $(REPRO_PROGRAMS) python3-venv
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@test -x $(BUILD)/repro-tools/bin/snakemake || { python3 -m venv $(BUILD)/repro-tools && \
