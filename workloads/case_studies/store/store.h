@@ -76,25 +76,18 @@ class Store {
 
   // ---- References. All under the lock.
 
-  /// A load, and then a store: another thread's change in between is lost. Returns the new number.
-  static std::uint32_t add(Counted* object, std::uint32_t number) {
-    volatile std::uint32_t& references = object->references;
-    const std::uint32_t sum = references + number;
-    references = sum;
-    return sum;
-  }
   template <class Object>
   static Object* take(Object* object) {
-    if (object != nullptr) add(object, 1);
+    if (object != nullptr) ++object->references;
     return object;
   }
   void give_back(Memtable* memtable) {
-    if (memtable == nullptr || add(memtable, UINT32_MAX) != 0) return;
+    if (memtable == nullptr || --memtable->references != 0) return;
     --memtables_;
     delete memtable;
   }
   void give_back(Version* version) {
-    if (add(version, UINT32_MAX) != 0) return;
+    if (--version->references != 0) return;
     --versions_;
     delete version;
   }
