@@ -11,6 +11,7 @@ A claim that `make repro` judges has a table `ours`:
       says, metric              the metric of METRICS; default: throughput
       of, over                  settings of two runs. The statement is about the ratio of their metrics; without `over` it is about one metric. Of a
                                 list of settings the largest metric counts: so `of` is the best of some designs, `over` the best of the others
+      mean                      settings with lists of values: the ratio is the geometric mean over all combinations
       base                      settings of a third run: the statement is about the part of `over`'s gain over it that `of` reaches
       range                     what the paper gives; a bound of `inf` is open
       values                    instead of a range: the claim's table that has numbers by application and number of threads
@@ -24,6 +25,7 @@ import dataclasses
 import itertools
 import math
 import re
+import statistics
 
 from ranges import Range
 
@@ -117,15 +119,22 @@ class Statement:
     high: float
     metric: str = "throughput"
     base: list | None = None
+    mean: tuple = ()  # statements whose geometric mean this one is about; the first has its `of` and `over`
 
     @property
     def runs(self):
         """Their settings."""
+        if self.mean:
+            return [settings for part in self.mean for settings in part.runs]
         return self.of + (self.over or []) + (self.base or [])
 
     @classmethod
     def read(cls, claim, row, settings):
         """One statement of a row, for these settings of its `each`."""
+        if "mean" in row:
+            part = {key: value for key, value in row.items() if key != "mean"}
+            mean = tuple(cls.read(claim, part, {**settings, **more}) for more in _combinations(row["mean"]))
+            return dataclasses.replace(mean[0], mean=mean)
         metric, tolerance = row.get("metric", "throughput"), row.get("tolerance", 0)
         if "values" in row:
             at = claim["threads"].index(settings["threads"])
@@ -169,7 +178,7 @@ class Claim:
         return Cell(self.id, tuple(sorted({**self.runs.get("settings", {}), **settings}.items())), variation)
 
 
-STATEMENT_KEYS = {"says", "metric", "of", "over", "base", "range", "values", "tolerance", "each"}
+STATEMENT_KEYS = {"says", "metric", "of", "over", "base", "mean", "range", "values", "tolerance", "each"}
 
 
 def problems(rows):
@@ -250,23 +259,26 @@ def _share_of_gain(of, over, base):
     return (of - base) / (over - base) if over > base else math.inf
 
 
+def _value(statement, measured):
+    """`measured(settings, metric)`: the metric of the run with these settings."""
+    if statement.mean:
+        return statistics.geometric_mean(_value(part, measured) for part in statement.mean)
+
+    def most(settings):
+        return max(measured(one, statement.metric) for one in settings)
+
+    if statement.base is not None:
+        return _share_of_gain(most(statement.of), most(statement.over), most(statement.base))
+    return most(statement.of) / (most(statement.over) if statement.over is not None else 1)
+
+
 def find(claim, results, variations):
     """A Found for each statement. `results`: {cell: what it printed and counted}."""
-    found = []
-    for statement in claim.statements():
-        def most(settings, variation, measure=METRICS[statement.metric]):
-            return max(measure(results[claim.cell(one, variation)]) for one in settings)
-
-        values = []
+    def values(statement):
         for variation in range(variations):
-            value = most(statement.of, variation)
-            if statement.base is not None:
-                value = _share_of_gain(value, most(statement.over, variation), most(statement.base, variation))
-            elif statement.over is not None:
-                value /= most(statement.over, variation)
-            values.append(value)
-        found.append(Found(statement, tuple(values)))
-    return found
+            yield _value(statement, lambda settings, metric, variation=variation: METRICS[metric](results[claim.cell(settings, variation)]))
+
+    return [Found(statement, tuple(values(statement))) for statement in claim.statements()]
 
 
 def verdict(found):

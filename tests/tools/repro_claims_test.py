@@ -145,6 +145,18 @@ def test_the_best_of_several_counts():
     assert verdict(claim=better, new=(5, 5, 5, 5)) == claims.DOES_NOT
 
 
+def test_a_mean_is_geometric():
+    row = copy.deepcopy(ROW)
+    row["ours"]["statement"] = [{"says": "on average", "mean": {"threads": [2, 4]}, "of": {"lock": "new"}, "over": {"lock": "old"}, "range": [2, 3]}]
+    claim = claims.Claim(row)
+    assert list(claims.problems([row])) == []
+    throughputs = {("old", 2): 10, ("new", 2): 10, ("old", 4): 10, ("new", 4): 40}
+    found = {claim.cell({"lock": lock, "threads": threads}, 0): {"output": f"throughput: {value} sections/s\n"}
+             for (lock, threads), value in throughputs.items()}
+    assert sorted(claims.cells_of(claim, 1), key=str) == sorted(found, key=str)
+    assert claims.find(claim, found, 1)[0].values == (pytest.approx(2),)
+
+
 def test_software_aborts():
     assert claims.METRICS["software abort percent"]({"output": "sections: 30\naborts: 10\n"}) == 25
 
