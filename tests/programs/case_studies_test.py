@@ -30,7 +30,7 @@ PROGRAMS = (
             ("original", "--threads", 8, "--range", 200, "--updates", 100, "--operations", 100)),
     Program("wrong_hash", ("wrong", "right"), ("--range", 1000, "--operations", 3000), ("wrong", "--threads", 6, "--range", 1000, "--operations", 300)),
     Program("store", ("original", "split"), ("--keys", 400, "--memtable", 100, "--operations", 1500, "--writes", 20),
-            ("original", "--threads", 6, "--keys", 256, "--operations", 800, "--writes", 50)),
+            ("original", "--threads", 12, "--keys", 256, "--memtable", 100, "--operations", 1200, "--writes", 50)),
 )
 CASES = [(program, variant) for program in PROGRAMS for variant in program.variants]
 each_case = pytest.mark.parametrize("program, variant", CASES, ids=[f"{program.name}-{variant}" for program, variant in CASES])
