@@ -10,13 +10,15 @@
 // those times and take no transaction. There is no destructor: call clear().
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 namespace workloads::stamp {
 
-/// `Key`: a number. `Value`: a number, or a pointer to what the caller owns.
-template <class Key, class Value>
+/// `Key`: a number. `Value`: a number, or a pointer to what the caller owns. `kPaddingWords`: words of eight
+/// bytes that follow each node's fields.
+template <class Key, class Value, std::size_t kPaddingWords = 0>
 class RedBlackTree {
  public:
   /// Returns false, and changes nothing, if the key exists or memory is exhausted.
@@ -104,8 +106,9 @@ class RedBlackTree {
     Node* parent;
     Node* children[2] = {nullptr, nullptr};
     Colour colour = Colour::kRed;
+    [[no_unique_address]] std::array<std::uint64_t, kPaddingWords> padding{};
   };
-  static_assert(sizeof(Node) <= 48);
+  static_assert(sizeof(Node) <= 48 + 8 * kPaddingWords);
 
   static constexpr int kWrongHeight = -1;
 

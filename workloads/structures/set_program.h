@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run that these programs share: threads search a set of keys, put keys into it and remove some. The
+// micro-benchmark of the ALE paper (section 3.1).
+//
+// A set is filled to its size. Then each operation draws a key below twice the size. A given percentage
+// mutates, half of it puts and half removes. An operation is one section. `Set` has
+//
+//   insert(transaction, key, draw), erase(transaction, key)   whether they changed the set. `draw`: a
+//                                                             random number
+//   contains(transaction, key), clear(transaction)
+//   check(), for_each(function)                               with no threads: whether the structure is
+//                                                             right; function(key) for all
+//
+// Check: in the end the structure is right and has as many keys, and their sum, as the operations left.
+#pragma once
+
+#include <cinttypes>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "command_line.h"
+#include "sections/run.h"
+#include "support.h"
+
+namespace workloads::structures {
+
+using Key = std::uint64_t;
+
+struct SetOptions {
+  sections::TeamOptions team;
+  std::uint32_t size;
+  unsigned mutations;  // percent
+  std::uint32_t operations;
+};
+
+inline void add_options(CommandLine& line, SetOptions& options) {
+  line.add("--size", options.size, "keys at the start").within(1, 1 << 26);
+  line.add("--mutations", options.mutations, "percent of the operations that put or remove").within(0, 100);
+  line.add("--operations", options.operations, "of all threads together").within(1, 1 << 30);
+}
+
+inline std::string complaint(const SetOptions&) { return {}; }
+
+/// How much operations changed.
+struct alignas(128) Change {
+  std::uint64_t keys = 0, sum = 0;  // modulo 2^64
+  bool operator==(const Change& other) const { return keys == other.keys && sum == other.sum; }
+};
+
+/// Inserts random keys until all are there that the options ask for.
+template <class Set>
+Change fill(Set& set, const SetOptions& options) {
+  CheapRandom random(options.team.seed);
+  sections::Plain plain;
+  Change change;
+  while (change.keys < options.size) {
+    const Key key = random.below(2 * options.size);
+    if (!set.insert(plain, key, random.below(UINT32_MAX))) continue;
+    ++change.keys;
+    change.sum += key;
+  }
+  return change;
+}
+
+/// A thread's operations.
+template <class Set, class Thread>
+Change operate(Set& set, Thread& thread, const SetOptions& options, unsigned index) {
+  CheapRandom random(options.team.seed * 1000003u + index);
+  Change change;
+  const std::uint64_t all = options.operations;
+  const std::uint64_t end = all * (index + 1) / options.team.threads;
+  for (std::uint64_t i = all * index / options.team.threads; i < end; ++i) {
+    const std::uint32_t chance = random.below(200), draw = random.below(UINT32_MAX);
+    const Key key = random.below(2 * options.size);
+    const bool mutates = chance < 2 * options.mutations, puts = chance % 2 == 0;
+    bool changed = false;
+    thread.atomically([&](auto& transaction) {
+      if (!mutates)
+        changed = set.contains(transaction, key);
+      else if (puts)
+        changed = set.insert(transaction, key, draw);
+      else
+        changed = set.erase(transaction, key);
+    });
+    if (!mutates || !changed) continue;
+    change.keys += puts ? 1 : 0 - std::uint64_t{1};
+    change.sum += puts ? key : 0 - key;
+  }
+  return change;
+}
+
+/// Returns the exit code.
+template <class Set>
+int check(const Set& set, const std::vector<Change>& changes) {
+  if (sections::is_wrong(set.check() ? nullptr : "structure")) return 1;
+  Change expected, found;
+  for (const Change& change : changes) {
+    expected.keys += change.keys;
+    expected.sum += change.sum;
+  }
+  set.for_each([&](Key key) {
+    ++found.keys;
+    found.sum += key;
+  });
+  if (sections::is_wrong(found == expected ? nullptr : "keys")) return 1;
+  std::printf("keys: %" PRIu64 "\n", found.keys);
+  return 0;
+}
+
+template <class Sections, class Set>
+int run_set(const SetOptions& options, Set& set) {
+  std::vector<Change> changes(options.team.threads + 1);
+  changes.back() = fill(set, options);
+  const auto shared = std::make_unique<Sections>();
+  sections::run_sections(*shared, options.team, [&](auto& thread, unsigned index, TeamBarrier&) {
+    changes[index] = operate(set, thread, options, index);
+  });
+  const int code = check(set, changes);
+  sections::Plain plain;
+  if (code == 0) set.clear(plain);
+  return code;
+}
+
+}  // namespace workloads::structures
