@@ -24,8 +24,8 @@ class Ocean {
   static constexpr const char *kName = "ocean", *kDescription = "SPLASH-2's Ocean: relaxation of a grid",
                               *kWhat = "points";
   struct Options : workloads::splash::KernelOptions {
-    std::uint32_t side = 66;  // with the border
-    std::uint32_t iterations = 20;
+    std::uint32_t side = 258;  // with the border
+    std::uint32_t iterations = 8;
     double tolerance = 1e-7;
   };
 
