@@ -2,6 +2,7 @@
 """Draws a panel of a figure as SVG, 380 pixels wide, so that it is readable on a narrow screen."""
 
 import io
+import itertools
 import re
 import textwrap
 
@@ -17,6 +18,7 @@ TITLE_LETTERS, LEGEND_LETTERS = 48, 20  # in a line of the title; of a label in 
 INK, GRID = "#222222", "#d0d0d0"
 # Colours that people with a colour vision deficiency tell apart (Okabe and Ito), each with its marker.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#777777", "#7b3294", "#1b7837", "#a6611a")
+BAND_COLOURS = ("#f0b400", "#6a7fdb", "#8c8c8c")
 MARKERS = "osD^vPX<>h"
 FONTS = "'DejaVu Sans', Verdana, sans-serif"  # of like widths
 LEAST_TICKS_APART, LETTER = 0.06, 0.075  # inches
@@ -85,13 +87,13 @@ def _draw_paper(axes, line, style, x):
 def _draw_bands(axes, panel):
     """As wide as the plot; an open bound ends at its edge. The limits of y are set by then."""
     bottom, top = axes.get_ylim()
-    for band in panel.bands:
+    for band, colour in zip(panel.bands, itertools.cycle(BAND_COLOURS)):
         low, high = figures.finite(band.low, bottom), figures.finite(band.high, top)
         top = max(top, high * 1.08)
         if low == high:
             axes.axhline(low, color=INK, linewidth=0.9, linestyle=":", label=band.says)
         else:
-            axes.axhspan(low, high, color="#f0b400", alpha=0.25, linewidth=0, label=band.says)
+            axes.axhspan(low, high, color=colour, alpha=0.25, linewidth=0, label=band.says)
     axes.set_ylim(bottom, top)
 
 
