@@ -9,7 +9,7 @@ from support import expect_refused, run
 
 MOST_SEEDS = 20
 THREADS = 6
-MOST_HOST_SECONDS = 5  # of a run without conflict detection, which may hang; another seed is tried then
+MOST_HOST_SECONDS = 3  # of a run without conflict detection, which may hang; another seed is tried then
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 from support import expect_refused, run
 
 MOST_SEEDS = 20
-MOST_HOST_SECONDS = 5  # of a run without conflict detection, which may hang; another seed is tried then
+MOST_HOST_SECONDS = 3  # of a run without conflict detection, which may hang; another seed is tried then
 SMALL = {"barnes": ("--bodies", 100), "ocean": ("--side", 20), "water": ("--molecules", 40)}
 # Not water: its sections are too short and its threads too far apart to run through each other.
 LOSING = {"barnes": ("--bodies", 60), "ocean": ("--side", 6, "--iterations", 200)}

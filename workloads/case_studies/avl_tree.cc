@@ -24,6 +24,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
+#include <vector>
 
 #include "case_studies/key_set.h"
 #include "command_line.h"
@@ -140,6 +141,9 @@ template <class Lock>
 class TreeUnderLock {
  public:
   explicit TreeUnderLock(const SetOptions&) {}
+  void load(const std::vector<std::int32_t>& keys) {
+    for (const std::int32_t key : keys) tree_.insert_at(tree_.find(key), key);
+  }
   bool run(const Operation& operation, workloads::CheapRandom&) { return lock_.run(tree_, operation); }
   bool check() const { return tree_.check(); }
   std::size_t size() const { return tree_.size(); }

@@ -3,6 +3,9 @@
 // The caller's `Set` is the data structure with its lock.
 //
 //   explicit Set(const SetOptions&)
+//   void load(const std::vector<std::int32_t>& keys)
+//                                              inserts distinct keys, in this order, before threads start
+//                                              and without a section
 //   bool run(const Operation&, CheapRandom&)   the operation in its sections. True if it changed the set.
 //                                              The random numbers are for what the operation draws itself
 //   bool check() const, std::size_t size() const, std::int64_t sum() const
@@ -15,7 +18,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "case_studies/case_study.h"
@@ -70,18 +75,22 @@ struct alignas(128) SetChange {
   }
 };
 
-/// Inserts random keys until the given share of the range is there.
-template <class Set>
-SetChange fill(Set& set, const SetOptions& options) {
+/// Distinct keys in random order, as many as the options ask for.
+inline std::vector<std::int32_t> draw_keys(const SetOptions& options) {
   CheapRandom random(options.common.seed);
-  SetChange change;
-  const auto wanted = static_cast<std::int64_t>(std::uint64_t{options.range} * options.filled / 100);
-  while (change.keys < wanted) {
-    const Operation insertion{Operation::Kind::kInsert,
-                              static_cast<std::int32_t>(random.below(options.range))};
-    if (set.run(insertion, random)) change.add(insertion);
-  }
-  return change;
+  std::vector<std::int32_t> keys(options.range);
+  std::iota(keys.begin(), keys.end(), 0);
+  const std::uint64_t wanted = std::uint64_t{options.range} * options.filled / 100;
+  for (std::uint32_t i = 0; i < wanted; ++i) std::swap(keys[i], keys[i + random.below(options.range - i)]);
+  keys.resize(wanted);
+  return keys;
+}
+
+/// Returns what loading the keys changed.
+template <class Set>
+SetChange load(Set& set, const std::vector<std::int32_t>& keys) {
+  set.load(keys);
+  return {static_cast<std::int64_t>(keys.size()), std::accumulate(keys.begin(), keys.end(), std::int64_t{0})};
 }
 
 /// Empty if all is right.
@@ -105,7 +114,7 @@ int run_set(const SetOptions& options) {
   const unsigned threads = options.common.threads;
   const auto set = std::make_unique<Set>(options);
   std::vector<SetChange> changes(threads + 1);
-  changes.back() = fill(*set, options);
+  changes.back() = load(*set, draw_keys(options));
   const std::uint64_t run_ns = run_team(
       threads, !options.common.no_pin,
       [&](unsigned thread) { return CheapRandom(options.common.seed * 1000003u + thread); },

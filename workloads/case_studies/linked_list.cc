@@ -10,10 +10,14 @@
 //             walks on to the next one
 //
 // A node has 24 bytes: key, next node, mark. An insertion allocates in its section. Check: key_set.h.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "case_studies/key_set.h"
 #include "command_line.h"
@@ -39,6 +43,15 @@ class List {
   }
   List(const List&) = delete;
   List& operator=(const List&) = delete;
+
+  /// Nodes lie in memory in the order of `keys`.
+  void load(const std::vector<std::int32_t>& keys) {
+    std::vector<Node*> nodes;
+    nodes.reserve(keys.size());
+    for (const std::int32_t key : keys) nodes.push_back(new Node{key, nullptr});
+    std::ranges::sort(nodes, std::greater<>{}, &Node::key);
+    for (Node* const node : nodes) node->next = std::exchange(first_.next, node);
+  }
 
   bool run(const Operation& operation, CheapRandom& random) {
     if (is_short_) return run_short(operation, kLeastSteps + random.below(kMoreSteps));

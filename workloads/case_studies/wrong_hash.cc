@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 #include "case_studies/chained_table.h"
 #include "case_studies/key_set.h"
@@ -35,6 +36,10 @@ class Table {
   explicit Table(const SetOptions& options)
       : table_(options.range / (2 * kKeysPerSlot) + 1,
                options.common.variant == "wrong" ? SlotHash::kFew : SlotHash::kAll) {}
+
+  void load(const std::vector<std::int32_t>& keys) {
+    for (const std::int32_t key : keys) table_.insert({static_cast<std::uint64_t>(key)}, {});
+  }
 
   bool run(const Operation& operation, workloads::CheapRandom&) {
     const Key key{static_cast<std::uint64_t>(operation.key)};

@@ -46,8 +46,11 @@ class World {
         last_(options.keys),
         wrong_(options.common.threads) {
     CheapRandom random(options.common.seed);
-    for (std::uint32_t i = 0; i < options.keys; ++i) write(i);
-    for (std::uint32_t i = 0; i < options.keys; ++i) write(random.below(options.keys));
+    for (std::uint32_t i = 0; i < options.keys; ++i) store_.load(i, next_value(i));
+    for (std::uint32_t i = 0; i < options.keys; ++i) {
+      const std::uint32_t key = random.below(options.keys);
+      store_.load(key, next_value(key));
+    }
   }
 
   void work(unsigned thread, CheapRandom& random) {
@@ -57,10 +60,12 @@ class World {
     for (std::size_t i = begin; i < end; ++i) {
       const std::uint32_t key = random.below(options_.keys);
       const bool is_own = key % threads == thread;
-      if (random.below(100) < options_.writes)
-        write(own_key(key, thread));
-      else
+      if (random.below(100) < options_.writes) {
+        const std::uint32_t own = own_key(key, thread);
+        store_.put(own, next_value(own));
+      } else {
         wrong += reads_right(key, is_own) ? 0 : 1;
+      }
     }
     wrong_[thread] = wrong;
   }
@@ -85,7 +90,7 @@ class World {
   }
 
   /// A value has its key in the upper half, and in the lower one how often the key was written.
-  void write(std::uint32_t key) { store_.put(key, std::uint64_t{key} << 32 | ++last_[key]); }
+  std::uint64_t next_value(std::uint32_t key) { return std::uint64_t{key} << 32 | ++last_[key]; }
 
   bool reads_right(std::uint32_t key, bool is_own) {
     std::uint64_t value = 0;

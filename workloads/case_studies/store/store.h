@@ -43,12 +43,13 @@ class Store {
 
   void put(std::uint64_t key, std::uint64_t value) {
     const std::lock_guard writer(writers_);
-    if (memtable_->size() == records_) make_table();
-    const std::uint64_t sequence = sequence_ + 1;
-    memtable_->add({key, sequence, value});
+    const std::uint64_t sequence = add(key, value);
     const std::lock_guard lock(mutex_);
     sequence_ = sequence;
   }
+
+  /// The same before threads start, without a section but where a table is made.
+  void load(std::uint64_t key, std::uint64_t value) { sequence_ = add(key, value); }
 
   /// Empty if each object that is left has the references it must have. After all threads have ended.
   std::string complaint() const {
@@ -139,6 +140,13 @@ class Store {
       if (workloads::store::get(*table, key, view.sequence, value)) return true;
     }
     return false;
+  }
+
+  /// Called by the writer. Returns the record's sequence number.
+  std::uint64_t add(std::uint64_t key, std::uint64_t value) {
+    if (memtable_->size() == records_) make_table();
+    memtable_->add({key, sequence_ + 1, value});
+    return sequence_ + 1;
   }
 
   /// Called by the writer: the full memtable becomes a table of a new version.
