@@ -31,6 +31,7 @@ PROGRAMS = (
     Program("intruder", ("-n", 150), ("-n", 20, "--threads", 2), ("flows", "attacks")),
     Program("kmeans", ("--points", 1024), ("--points", 1024, "--threads", 8), ("rounds", "distance")),
     Program("labyrinth", ("-x", 8, "-y", 8, "-z", 2, "-n", 16), ("-x", 12, "-y", 12, "-z", 1, "-n", 24, "--threads", 8), alone=("paths",)),
+    Program("lee", ("--width", 16, "--height", 16, "--pairs", 12, "--reach", 8), ("--threads", 4), alone=("tracks", "without a track")),
     Program("ssca2", ("-s", 5), ("-s", 7, "--threads", 4), ("edges", "out-edges", "implied edges", "digest")),
     Program("vacation", ("-r", 256, "-t", 300), ("-r", 512, "-t", 400, "--threads", 4), ("reserving", "deleting", "updating")),
     Program("yada", ("-n", 80), ("-n", 10, "-a", 10, "--threads", 2), alone=("elements",)),
