@@ -76,7 +76,7 @@ std::uint64_t sum_of(const std::vector<Bin>& histogram) {
   return std::accumulate(histogram.begin(), histogram.end(), std::uint64_t{0});
 }
 
-/// What all threads share. The lock has lines of its own.
+/// Shared by all threads. The lock has lines of its own.
 struct World {
   explicit World(const Options& given)
       : options(given),

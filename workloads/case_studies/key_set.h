@@ -7,7 +7,7 @@
 //                                              inserts distinct keys, in this order, before threads start
 //                                              and without a section
 //   bool run(const Operation&, CheapRandom&)   the operation in its sections. True if it changed the set.
-//                                              The random numbers are for what the operation draws itself
+//                                              The random numbers are for operations that draw some
 //   bool check() const, std::size_t size() const, std::int64_t sum() const
 //                                              after the run: whether the structure is right, the number of
 //                                              its keys and their sum
@@ -86,7 +86,7 @@ inline std::vector<std::int32_t> draw_keys(const SetOptions& options) {
   return keys;
 }
 
-/// Returns what loading the keys changed.
+/// Inserts the keys. Returns how much that changed.
 template <class Set>
 SetChange load(Set& set, const std::vector<std::int32_t>& keys) {
   set.load(keys);

@@ -5,9 +5,9 @@
 //
 //   original  an operation is one section, which walks from the first node to its place
 //   short     a section walks at most 10 to 39 nodes. It parks at the last one by marking it (the auxiliary
-//             lock), and the next section goes on from there. A parked node is not removed: who wants to
-//             remove it tries again until its mark is gone. A section that would park at a marked node
-//             walks on to the next one
+//             lock), and the next section goes on from there. A parked node is not removed: a thread that
+//             would remove it tries again until the mark is gone. A section that would park at a marked
+//             node walks on to the next one
 //
 // A node has 24 bytes: key, next node, mark. An insertion allocates in its section. Check: key_set.h.
 #include <algorithm>

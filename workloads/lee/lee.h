@@ -51,7 +51,7 @@ inline std::string complaint(const Options& options) {
   return {};
 }
 
-/// The board without what is on it. A pad is on the first layer.
+/// The places of the board. A pad is on the first layer.
 class Geometry {
  public:
   explicit Geometry(const Options& options)
@@ -112,7 +112,7 @@ inline std::vector<Pair> draw_pairs(const Options& options, const Geometry& geom
   return pairs;
 }
 
-/// What a cell of the board has on it: the number of a track, or
+/// The content of a cell of the board: the number of a track, or
 using Content = std::int64_t;
 inline constexpr Content kEmpty = -1, kPad = -2;
 
@@ -215,7 +215,7 @@ class Board {
       routers_.push_back(std::make_unique<Router>(options, geometry_));
   }
 
-  /// What each thread does.
+  /// The work of a thread.
   template <class Thread>
   void work(Thread& thread, unsigned index) {
     for (;;) {
@@ -229,7 +229,7 @@ class Board {
     }
   }
 
-  /// Says what is wrong with the tracks, or returns null.
+  /// Returns the error in the tracks, or null.
   const char* complaint() const {
     std::vector<Content> board(board_.size(), kEmpty);
     for (const Pair& pair : pairs_) board[pair.from] = board[pair.to] = kPad;
@@ -258,7 +258,7 @@ class Board {
   }
 
  private:
-  /// What one thread found.
+  /// The tracks that one thread found.
   struct alignas(128) Result {
     std::vector<Track> tracks;
     std::size_t impossible = 0;

@@ -5,13 +5,13 @@
 // `Kernel` has
 //
 //   struct Options { unsigned threads; std::uint64_t seed; bool no_pin; ... }
-//   kName, kDescription, kWhat        its name, its purpose, what the throughput counts
+//   kName, kDescription, kWhat        its name, its purpose, the unit of its throughput
 //   static void add_options(CommandLine&, Options&)
 //   explicit Kernel(const Options&)   makes the input
 //   void work(unsigned thread, TeamBarrier& barrier)
-//   std::uint64_t amount() const      how much of kWhat a run did
+//   std::uint64_t amount() const      the work of a run, in that unit
 //   bool operator==(const Kernel&) const, std::string complaint() const
-//                                     whether results are equal; what is wrong with one, or empty
+//                                     whether results are equal; the error in a result, or empty
 #pragma once
 
 #include <cstdint>

@@ -93,7 +93,7 @@ class Pipeline {
  public:
   explicit Pipeline(const Options& options);
 
-  /// What the threads do, by their number.
+  /// The work of a thread, by its number.
   void work(unsigned thread) {
     switch (thread) {
       case 0:
@@ -208,7 +208,7 @@ void Pipeline::write() {
   }
 }
 
-/// Writes as far as all chunks have arrived, and of each the one with its bytes.
+/// Writes chunks in order, up to the first that has not arrived or whose bytes have not.
 void Pipeline::write_arrived() {
   while (next_piece_ < pieces_.size() && pieces_[next_piece_].arrived) {
     std::vector<Chunk>& chunks = pieces_[next_piece_].chunks;

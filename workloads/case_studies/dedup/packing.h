@@ -63,7 +63,7 @@ inline Bytes pack(std::span<const std::uint8_t> bytes) {
   return packed;
 }
 
-/// Appends what pack() was given. Returns false if `packed` is no result of pack().
+/// Appends the bytes that were packed. Returns false if `packed` is no result of pack().
 inline bool unpack(std::span<const std::uint8_t> packed, Bytes& bytes) {
   const std::size_t begin = bytes.size();
   while (!packed.empty()) {

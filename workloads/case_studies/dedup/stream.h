@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dedup reads and writes: an input with repetitions, its cutting into chunks, and the output file.
+// The input of dedup with its repetitions, its cutting into chunks, and the output file.
 //
 // The output is a sequence of records: a byte that says which kind it is, four bytes, and for kNew as many
 // bytes as those four say. kAgain refers to the n-th kNew record, counted from 0.
@@ -126,7 +126,8 @@ class Output {
   std::FILE* file_;
 };
 
-/// Returns false if `output` is no sequence of records. Otherwise `input` has what was deduplicated.
+/// Returns false if `output` is no sequence of records. Otherwise `input` has the bytes of the original
+/// input.
 inline bool restore(std::span<const std::uint8_t> output, Bytes& input) {
   struct Place {
     std::size_t begin, size;

@@ -67,7 +67,7 @@ class Store {
  private:
   static constexpr std::size_t kMostTables = 4;
 
-  /// What a search works on.
+  /// The objects that a search works on.
   struct View {
     std::uint64_t sequence = 0;
     Memtable *memtable = nullptr, *full = nullptr;

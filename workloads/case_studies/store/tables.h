@@ -25,7 +25,7 @@ struct Record {
   }
 };
 
-/// What the lock of the store guards: how many use an object. At 0 the object is deleted.
+/// The number of users of an object, guarded by the lock of the store. At 0 the object is deleted.
 struct Counted {
   std::uint32_t references = 1;
 };
