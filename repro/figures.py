@@ -136,6 +136,19 @@ def ranges_of(claim, figure, line, results, variations):
     return {place: Range.of(found) for place, found in values.items() if found}
 
 
+def shown(panel, found):
+    """The panel and its `found` ({index of the place: Range} of each line) as they can be drawn: without lines that have not run, and as bars if
+    runs are at one place only."""
+    pairs = [(line, ranges) for line, ranges in zip(panel.lines, found) if ranges]
+    at = {place for _, ranges in pairs for place in ranges}
+    lines, left = tuple(line for line, _ in pairs), [ranges for _, ranges in pairs]
+    if not numeric(panel) or len(at) != 1 or len(panel.places) == 1:
+        return dataclasses.replace(panel, lines=lines), left
+    place = at.pop()
+    lines = tuple(dataclasses.replace(line, paper=line.paper and line.paper[place:place + 1]) for line in lines)
+    return Panel(panel.title, (str(panel.places[place]),), lines, panel.bands), [{0: ranges[place]} for ranges in left]
+
+
 def y_of(figure):
     """The label of the y axis."""
     return figure.get("y", "ratio" if "over" in figure else figure.get("metric", "throughput"))

@@ -2,7 +2,9 @@
 """Writes the report of tools/repro: the papers' figures as SVG files, and a page that holds them."""
 
 import importlib.util
+import pathlib
 import shutil
+import tempfile
 
 import claims
 import figures
@@ -26,6 +28,7 @@ def drawn_of(claim, results, variations):
             ranges = [figures.ranges_of(claim, figure, line, results, variations) for line in panel.lines]
             if any(ranges):
                 slug = figures.slug_of(claim, figure, index)
+                panel, ranges = figures.shown(panel, ranges)
                 svg = drawing.draw(panel, ranges, figure["x"], figures.y_of(figure), figure.get("log", False))
                 found.append((slug, svg, page.Panel(slug, drawing.inline(svg, slug), panel, ranges, figure)))
     return found
@@ -39,20 +42,24 @@ def origin_lines(origin, rows, variations):
             "lines are what its text says. Papers that give no numbers are quoted."]
 
 
-def write(build, origin, rows, found, results, variations, native_rows):
-    """Writes DIR/repro/report anew; returns its page."""
-    folder = build / "repro/report"
-    unfinished = host.unfinished(folder)
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
+def write_files(folder, origin, rows, found, results, variations, native_rows):
     drawn = {row["id"]: drawn_of(claims.Claim(row), results, variations) for row in rows}
     for one in drawn.values():
         for slug, svg, _ in one:
-            (unfinished / f"{slug}.svg").write_text(svg)
+            (folder / f"{slug}.svg").write_text(svg)
     natively = {"": native.cpu_line(native_rows), **native.tables(native_rows)} if native_rows else {}
     style = (host.ROOT / "repro/report/style.css").read_text()
     panels = {claim: [panel for *_, panel in one] for claim, one in drawn.items()}
-    (unfinished / "index.html").write_text(page.document(rows, found, panels, natively, origin_lines(origin, rows, variations), style))
-    shutil.rmtree(folder, ignore_errors=True)
-    unfinished.rename(folder)
+    (folder / "index.html").write_text(page.document(rows, found, panels, natively, origin_lines(origin, rows, variations), style))
+
+
+def write(build, *what):
+    """Writes DIR/repro/report anew, whole or not at all; returns its page."""
+    folder = build / "repro/report"
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="report-") as name:
+        unfinished = pathlib.Path(name) / "report"
+        unfinished.mkdir()
+        write_files(unfinished, *what)
+        shutil.rmtree(folder, ignore_errors=True)
+        unfinished.rename(folder)
     return folder / "index.html"

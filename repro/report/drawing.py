@@ -16,6 +16,7 @@ LEFT, RIGHT, ROW, TITLE_ROW = 0.68, 0.12, 0.165, 0.19
 BELOW_NUMBERS, BELOW_WORDS = 0.42, 0.52  # the plot, for the labels of x
 TITLE_LETTERS, LEGEND_LETTERS = 48, 20  # in a line of the title; of a label in a legend of two columns
 INK, GRID = "#222222", "#d0d0d0"
+WIDEST_BAR = 0.2  # of the distance between two places
 # Colours that people with a colour vision deficiency tell apart (Okabe and Ito), each with its marker.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#777777", "#7b3294", "#1b7837", "#a6611a")
 BAND_COLOURS = ("#f0b400", "#6a7fdb", "#8c8c8c")
@@ -67,7 +68,7 @@ def _draw_line(axes, panel, line, ranges, style):
 
 
 def _draw_bars(axes, panel, line, ranges, style, index):
-    width = 0.8 / len(panel.lines)
+    width = min(0.8 / len(panel.lines), WIDEST_BAR)
     x = {place: place + (index - (len(panel.lines) - 1) / 2) * width for place in range(len(panel.places))}
     medians = [ranges[place].median for place in ranges]
     error = [[ranges[place].median - ranges[place].low for place in ranges], [ranges[place].high - ranges[place].median for place in ranges]]
@@ -91,7 +92,7 @@ def _draw_bands(axes, panel):
         low, high = figures.finite(band.low, bottom), figures.finite(band.high, top)
         top = max(top, high * 1.08)
         if low == high:
-            axes.axhline(low, color=INK, linewidth=0.9, linestyle=":", label=band.says)
+            axes.axhline(low, zorder=5, color=INK, linewidth=0.9, linestyle=":", label=band.says)
         else:
             axes.axhspan(low, high, color=colour, alpha=0.25, linewidth=0, label=band.says)
     axes.set_ylim(bottom, top)
@@ -136,6 +137,7 @@ def draw(panel, found, x_label, y_label, log=False):
     if figures.numeric(panel):
         _set_numeric(axes, panel, log)
     else:
+        axes.set_xlim(-0.55, len(panel.places) - 0.45)
         axes.set_xticks(range(len(panel.places)), [textwrap.fill(str(place), 11) for place in panel.places], fontsize=7 if len(panel.places) > 5 else 8)
     _draw_lines(axes, panel, found)
     axes.set_ylim(bottom=0)

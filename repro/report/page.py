@@ -105,7 +105,7 @@ def figures_html(row, drawn):
     for number in dict.fromkeys(panel.figure["number"] for panel in drawn):
         own = [panel for panel in drawn if panel.figure["number"] == number]
         caption = own[0].figure.get("caption", row["says"])
-        lines += [f"<h4>{escaped(number)} of the paper, by our runs</h4>", f'<p class="faint">The paper: {escaped(caption)}.</p>',
+        lines += [f"<h4>The paper's {escaped(number)}, by our runs</h4>", f'<p class="faint">The paper: {escaped(caption)}.</p>',
                   '<div class="panels">', *map(panel_html, own), "</div>"]
     return lines
 

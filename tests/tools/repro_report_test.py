@@ -85,6 +85,16 @@ def test_a_point_is_a_ratio_by_variation():
     assert figures.ranges_of(plain, plain.row["figure"][0], line, results(), 2)[2] == Range(225, 200, 250)
 
 
+def test_runs_at_one_place_are_bars():
+    claim = changed(series=[{"lock": ["old", "new"], "paper": [1, 2, 9]}, {"label": "not run", "lock": "newer"}])
+    panel = figures.panels_of(claim, claim.row["figure"][0])[0]
+    drawn, found = figures.shown(panel, [{2: Range(8, 8, 8)}, {2: Range(20, 20, 20)}, {}])
+    assert (drawn.title, drawn.places, [line.label for line in drawn.lines]) == ("80 % reads", ("8",), ["old", "new"])
+    assert (drawn.lines[0].paper, found) == ((9,), [{0: Range(8, 8, 8)}, {0: Range(20, 20, 20)}])
+    drawn, found = figures.shown(panel, [{2: Range(8, 8, 8)}, {0: Range(2, 2, 2)}, {}])
+    assert (drawn.places, len(drawn.lines), found) == ((1, 2, 8), 2, [{2: Range(8, 8, 8)}, {0: Range(2, 2, 2)}])
+
+
 def test_a_run_that_does_not_tell_has_no_point():
     claim = changed(metric="abort percent")
     del claim.row["figure"][0]["over"]
