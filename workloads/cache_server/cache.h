@@ -2,8 +2,8 @@
 // The cache: operations on items, each in the critical sections that memcached has, under the locks of
 // either version (locks.h). No item expires, and no thread of the cache runs beside its callers.
 //
-// A caller holds a reference to each item that it got or allocated, and reads or writes the value outside of
-// sections. An item out of the table is free as soon as nobody refers to it.
+// A caller holds a reference to each item that it got or allocated, and reads or writes the value outside
+// of sections. An item out of the table is free as soon as nobody refers to it.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash table: buckets of chained items. It has the size that memcached's has grown to with so many items:
-// at least 65,536 buckets, and at most one and a half items a bucket.
+// The hash table: buckets of chained items. It has the size that memcached's has grown to with so many
+// items: at least 65,536 buckets, and at most one and a half items a bucket.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@
 
 namespace workloads::cache_server {
 
-/// Jenkins' hash of 2006 ("lookup3"), for keys of up to 12 bytes: memcached's until 1.4.35, and so fast.
+/// Jenkins' hash of 2006 ("lookup3") for keys of up to 12 bytes: the default of both versions of memcached.
 inline std::uint32_t hash_of(std::string_view key) {
   std::uint32_t word[3] = {};
   std::memcpy(word, key.data(), key.size());
@@ -35,8 +35,6 @@ inline std::uint32_t hash_of(std::string_view key) {
 
 class Chains {
  public:
-  static constexpr std::size_t kMostKeyBytes = 12;
-
   explicit Chains(std::size_t items) {
     std::size_t buckets = kLeastBuckets;
     while (items > buckets + buckets / 2) buckets *= 2;

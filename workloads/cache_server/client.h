@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client: draws keys and values, writes requests, checks replies. A value is words that follow from its key
-// and from who wrote it when, so that a mixture of two values is noticed.
+// A client: draws keys and values, writes requests, checks replies. A value is words that follow from its
+// key and from who wrote it when, so that a mixture of two values is noticed.
 #pragma once
 
 #include <array>

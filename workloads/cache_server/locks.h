@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What memcached locks, in two versions. Both have one lock of all slabs and one of the statistics of items.
+// What memcached locks, in two versions. Both have one lock of all slabs and one of the statistics of
+// items.
 //
 //   Coarse  1.4.5: one lock around every operation on items. A get is three sections: find the item and
 //           count a reference, move it in its list if it has aged, give the reference back. The hash is
 //           computed inside.
-//   Fine    1.4.36: striped locks of items by their hash, and one lock for the list of each slab class. A get
-//           is two sections. References are counted with atomic instructions.
+//   Fine    1.4.36: striped locks of items by their hash, and one lock for the list of each slab class. A
+//           get is two sections. References are counted with atomic instructions.
 #pragma once
 
 #include <pthread.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of a cache server, with its clients in the same process: memcached 1.4.5, whose two coarse locks
-// the AAHTM paper elides (section IV-A2), and 1.4.36, whose locks are fine. Written from what is published of
-// both: layout of items, slab classes, lists and table, and what each critical section contains.
+// The engine of a cache server, with its clients in the same process: memcached 1.4.5, whose two coarse
+// locks the AAHTM paper elides (section IV-A2), and 1.4.36, whose locks are fine. Written from what is
+// published of both: layout of items, slab classes, lists and table, and what each critical section
+// contains.
 //
 // A thread repeats: draw a request, write it as a client does; take it apart, work on the cache, write the
 // reply, as the server does; check the reply. Only work on the cache is in sections (locks.h, cache.h). The

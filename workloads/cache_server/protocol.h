@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text protocol of memcached, as far as clients here use it: a line of words, and behind a set's line its
-// value. Both ends of it: what a client writes and reads, and how the server takes a line apart.
+// The text protocol of memcached, as far as clients here use it: a line of words, and behind a set's line
+// its value. Both ends of it: what a client writes and reads, and how the server takes a line apart.
 #pragma once
 
 #include <array>
