@@ -14,9 +14,9 @@
 //   tsx-adapt    the same by an elision::coarsener that adapts
 //
 // A sample is spread over 4 x 4 x 4 complex numbers, so by default it has one or two sections, which together
-// write 16 to 32 lines. Threads have blocks of samples, whose places are drawn. That the original has an array
-// of locks and that threads contend for them is what the paper says; how much of the grid a lock covers is an
-// assumption.
+// write 16 to 32 lines. Threads have blocks of samples, whose places are drawn. That the original has an
+// array of locks and that threads contend for them is what the paper says; how much of the grid a lock covers
+// is an assumption.
 //
 // Values are 1 or -1, weights products of three sixteenths, so sums below 2^12 are exact in any order. The
 // grid must be that of one thread: else "WRONG ..." and exit code 1.
