@@ -55,7 +55,8 @@ def document_of_all_kinds():
     many = [f"design-{number}" for number in range(10)]
     SPEED.update({name: 10 + 3 * number for number, name in enumerate(many)})
     claim.row["figure"] += [
-        {**FIGURE, "number": "Fig. 4", "points": [1, 2, 4, 8, 12, 16, 18], "series": [{"lock": many}], "title": "A title that is longer than a line of a panel may be"},
+        {**FIGURE, "number": "Fig. 4", "points": [1, 2, 4, 8, 12, 16, 18], "series": [{"lock": many}], "title": "A title that is longer than a line of a panel may be",
+         "y": "speedup over the design that the paper begins with"},
         {**FIGURE, "number": "Fig. 5", "x": "reads", "points": ["read-mostly", "write-mostly", "half of each"], "over": {"lock": "old"}},
         {**FIGURE, "number": "Fig. 6", "over": {"lock": "old"}, "series": [{"label": "a label that needs a row of its own", "lock": "new", "paper": [1.5, 2, 3.25]}],
          "points": [8, 72, 200], "panels": [{"bands": [{"range": [0.8, 1], "says": "the paper: it loses up to about 20 % of its throughput"},

@@ -12,9 +12,9 @@ from matplotlib import ticker
 from matplotlib.figure import Figure
 
 WIDTH, PLOT_HEIGHT = 3.96, 2.1  # inches; 380 pixels
-LEFT, RIGHT, ROW, TITLE_ROW = 0.68, 0.12, 0.165, 0.19
+LEFT, RIGHT, ROW, TITLE_ROW, Y_ROW = 0.68, 0.12, 0.165, 0.19, 0.12
 BELOW_NUMBERS, BELOW_WORDS = 0.42, 0.52  # the plot, for the labels of x
-TITLE_LETTERS, LEGEND_LETTERS = 48, 20  # in a line of the title; of a label in a legend of two columns
+TITLE_LETTERS, Y_LETTERS, LEGEND_LETTERS = 48, 34, 20  # in a line of the title or of y's label; of a label in a legend of two columns
 INK, GRID = "#222222", "#d0d0d0"
 WIDEST_BAR = 0.2  # of the distance between two places
 # Colours that people with a colour vision deficiency tell apart (Okabe and Ito), each with its marker.
@@ -45,7 +45,7 @@ def _ticks(places, at):
 
 def _set_numeric(axes, panel, log):
     places = sorted(panel.places)
-    width = WIDTH - LEFT - RIGHT
+    width = WIDTH - LEFT - Y_ROW - RIGHT
     if log:
         axes.set_xscale("log")
     margin = 0.05
@@ -98,15 +98,17 @@ def _draw_bands(axes, panel):
     axes.set_ylim(bottom, top)
 
 
-def _layout(panel):
-    lines = textwrap.wrap(panel.title, TITLE_LETTERS) or [""]
+def _layout(panel, y_label):
+    lines, y_lines = textwrap.wrap(panel.title, TITLE_LETTERS) or [""], textwrap.wrap(y_label, Y_LETTERS)
+    left = LEFT + Y_ROW * (len(y_lines) - 1)
     columns, rows = _legend_rows(labels_of(panel))
     below = (BELOW_NUMBERS if figures.numeric(panel) else BELOW_WORDS) + ROW * rows + 0.08
     head = TITLE_ROW * len(lines) + 0.12
     height = head + PLOT_HEIGHT + below
     own = Figure(figsize=(WIDTH, height))
-    axes = own.add_axes((LEFT / WIDTH, below / height, 1 - (LEFT + RIGHT) / WIDTH, PLOT_HEIGHT / height))
-    axes.set_title("\n".join(lines), fontsize=8.5, loc="left", x=-LEFT / (WIDTH - LEFT - RIGHT) + 0.02)
+    axes = own.add_axes((left / WIDTH, below / height, 1 - (left + RIGHT) / WIDTH, PLOT_HEIGHT / height))
+    axes.set_title("\n".join(lines), fontsize=8.5, loc="left", x=-left / (WIDTH - left - RIGHT) + 0.02)
+    axes.set_ylabel("\n".join(y_lines))
     return own, axes, columns
 
 
@@ -133,7 +135,7 @@ def _draw_legend(own, axes, panel, columns):
 
 def draw(panel, found, x_label, y_label, log=False):
     """The SVG of a panel. `found`: for each of its lines {index of the place: Range}."""
-    own, axes, columns = _layout(panel)
+    own, axes, columns = _layout(panel, y_label)
     if figures.numeric(panel):
         _set_numeric(axes, panel, log)
     else:
@@ -145,7 +147,6 @@ def draw(panel, found, x_label, y_label, log=False):
     axes.yaxis.set_major_locator(ticker.MaxNLocator(6))
     _draw_bands(axes, panel)
     axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
     axes.grid(axis="y", color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
