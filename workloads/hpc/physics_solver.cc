@@ -16,9 +16,9 @@
 //   barrier      groups of contacts without common objects, with a barrier after each (5.4.2); forming the
 //                groups is not counted
 //
-// A section reads two or four lines and writes two, one of each object. The scene: objects in a row, each in
-// contact with some of the next ones, and a few large objects that touch many others (--large,
-// --large-percent). Threads have blocks of contacts, in the order of the row.
+// A section reads two lines of each object and writes one of them, and writes the contact's own line. The
+// scene: objects in a row, each in contact with some of the next ones, and a few large objects that touch many
+// others (--large, --large-percent). Threads have blocks of contacts, in the order of the row.
 //
 // Changes are multiples of 2^-20, so sums are exact in any order. At the end the force on each object must be
 // the sum of those of its contacts, no contact may pull, and the objects must have lost kinetic energy, which
