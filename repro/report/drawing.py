@@ -98,8 +98,14 @@ def _draw_bands(axes, panel):
     axes.set_ylim(bottom, top)
 
 
+def _even_lines(text, letters):
+    """As few lines as have so many letters each, and those of like lengths."""
+    count = -(-len(text) // letters)
+    return textwrap.wrap(text, min(letters, -(-len(text) // count) + 4), break_on_hyphens=False)
+
+
 def _layout(panel, y_label):
-    lines, y_lines = textwrap.wrap(panel.title, TITLE_LETTERS) or [""], textwrap.wrap(y_label, Y_LETTERS)
+    lines, y_lines = textwrap.wrap(panel.title, TITLE_LETTERS) or [""], _even_lines(y_label, Y_LETTERS)
     left = LEFT + Y_ROW * (len(y_lines) - 1)
     columns, rows = _legend_rows(labels_of(panel))
     below = (BELOW_NUMBERS if figures.numeric(panel) else BELOW_WORDS) + ROW * rows + 0.08

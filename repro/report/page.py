@@ -125,7 +125,7 @@ def claim_section(row, found, drawn, native):
     if native:
         lines += native_html(native)
     if why := claims_page.why(row):
-        lines.append(f"<p>Why: {escaped(why)}.</p>")
+        lines.append(f"<p>Why: {escaped(why.rstrip('.'))}.</p>")
     return "\n".join([*lines, "</section>"])
 
 
