@@ -6,6 +6,7 @@ A claim that `make repro` judges has a table `ours`:
     machine, options, program   what runs: a described machine, options of `elision vm`, a workload and its arguments. {name} is a setting.
                                 A program of Debian has its whole path
     settings                    its default values
+    quick                       on how many variations `make repro` runs it, where runs are long; default: on all
     inputs                      for {input}: the program of each value of the setting `application`
     statement                   one row for each part of the claim:
       says, metric              the metric of METRICS; default: throughput
@@ -170,6 +171,10 @@ class Claim:
     def runs(self):
         """What runs: `ours`, or the table `runs` of a claim that another tool judges and figures show. None: nothing."""
         return self.row.get("ours", self.row.get("runs"))
+
+    def variations(self, most):
+        """How many it runs on if others run on so many."""
+        return min(most, self.runs.get("quick", most))
 
     def statements(self):
         return [Statement.read(self.row, row, settings) for row in self.ours["statement"] for settings in _combinations(row.get("each", {}))]

@@ -78,7 +78,7 @@ def claim_section(row, found):
 def document(origin, rows, found, variations):
     lines = ["# The papers' claims", "", "Written by `make repro`.", "", *performance.markdown(performance.origin_cells(origin)), "",
              *performance.paragraph(
-                 f"Each claim that is judged here ran on {variations} variations of its machine, on which all designs meet the same values. A claim holds if each "
+                 f"Each claim that is judged here ran on {variations} variations of its machine (claims with long runs: on fewer), on which all designs meet the same values. A claim holds if each "
                  f"of its parts is true on {100 * claims.MOST:.0f} % of them; it does not if one is true on at most {100 * (1 - claims.MOST):.0f} %. Virtual time: other "
                  "work on this computer changes nothing."),
              count_line(rows, found), "",

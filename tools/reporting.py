@@ -35,7 +35,7 @@ def drawn_of(claim, results, variations):
 
 
 def origin_lines(origin, rows, variations):
-    return [f"Elision {origin.commit}. {sum('ours' in row for row in rows)} claims ran on {variations} variations of their machines, described multicores in virtual "
+    return [f"Elision {origin.commit}. {sum('ours' in row for row in rows)} claims ran on {variations} variations of their machines (those with long runs on fewer), described multicores in virtual "
             "time; a claim holds if each of its parts is true on "
             f"{100 * claims.MOST:.0f} % of them, and does not if one is true on at most {100 * (1 - claims.MOST):.0f} %.",
             "In the figures a mark is the median of the variations, a bar or band their range. Hollow marks are the paper's own numbers; shaded ranges and dotted "

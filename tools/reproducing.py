@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the claims' cells by the workflow, and says how far it is (tools/repro)."""
 
+import functools
 import json
 import os
 import pathlib
@@ -46,14 +47,15 @@ class Plan:
     STATISTICS = "STATISTICS"  # in a command: the file, which differs from run to run
 
     def __init__(self, build, chosen, variations, full):
+        """`variations`: {claim: how many}"""
         self.build, self.folder, self.chosen = build, build / "repro", chosen
         self.key_of, self.words_of = {}, {}
         self.shared = [build / "bin/elision", *sorted((build / "lib").glob("libelision*.so"))]
         self.programs, self.stored = {}, {}  # keys of programs, results by the keys of their runs
         self.needed = []
         for claim in chosen:
-            of_statements = claims.cells_of(claim, variations)
-            every = list(dict.fromkeys(of_statements + figures.cells_of(claim, variations)))
+            of_statements = claims.cells_of(claim, variations[claim.id])
+            every = list(dict.fromkeys(of_statements + figures.cells_of(claim, variations[claim.id])))
             self.needed += every if full else list(dict.fromkeys(of_statements + figures.references_of(claim, of_statements)))
             for cell in every:
                 self._add(claim, cell)
@@ -151,21 +153,16 @@ def run_workflow(plan, profile):
         raise host.Failed(f"Snakemake ended with {workflow.returncode}: see {plan.folder}/.snakemake/log")
 
 
-def machine_hashes(build, chosen, variations):
-    """{(claim, variation): hash of its machine file as the variation has it}"""
-    found = {}
-    for machine in dict.fromkeys(claim.runs["machine"] for claim in chosen):
-        for variation in range(variations):
-            words = [f"{build}/bin/elision", "machines", machine, "--variation", str(variation), "--format", "csv"]
-            found[machine, variation] = outcomes.machine_hash(host.run(words).stdout)
-    return {(claim.id, variation): found[claim.runs["machine"], variation] for claim in chosen for variation in range(variations)}
+@functools.cache
+def machine_hash(build, machine, variation):
+    """Of a machine file as a variation has it."""
+    return outcomes.machine_hash(host.run([f"{build}/bin/elision", "machines", machine, "--variation", str(variation), "--format", "csv"]).stdout)
 
 
-def write_results(plan, variations):
+def write_results(plan):
     """The results of all runs as CSV; returns the file."""
     machine_of = {claim.id: claim.runs["machine"] for claim in plan.chosen}
-    hashes = machine_hashes(plan.build, plan.chosen, variations)
-    rows = (outcomes.row_of(cell, machine_of[cell.claim], hashes[cell.claim, cell.variation], plan.words_of[cell], result)
+    rows = (outcomes.row_of(cell, machine_of[cell.claim], machine_hash(plan.build, machine_of[cell.claim], cell.variation), plan.words_of[cell], result)
             for cell, result in plan.results().items())
     file = plan.folder / "results.csv"
     host.write_page(file, outcomes.text(outcomes.COLUMNS, rows))

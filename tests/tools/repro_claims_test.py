@@ -66,6 +66,12 @@ def test_cells_are_those_of_statements_each_once():
     assert len(cells) == 4
 
 
+def test_a_claim_with_long_runs_takes_fewer_variations():
+    assert CLAIM.variations(4) == 4
+    quick = claims.Claim({**ROW, "ours": {**ROW["ours"], "quick": 2}})
+    assert (quick.variations(4), quick.variations(1)) == (2, 1)
+
+
 def test_the_command_of_a_run():
     words = claims.command("/b", CLAIM, CLAIM.cell({"lock": "new"}, 3), "/s")
     assert words == ["/b/bin/elision", "vm", "--machine", "m", "--variation", "3", "--seed", "4", "--lock", "new", "--stats", "/s", "--",

@@ -66,7 +66,7 @@ def profile(folder):
 
 def test_a_run_is_a_job(cluster, profile):
     build, log = cluster
-    plan = reproducing.Plan(build, [CLAIM], 1, full=False)
+    plan = reproducing.Plan(build, [CLAIM], {"small": 1}, full=False)
     reproducing.run_workflow(plan, profile)
     assert plan.missing() == []
     job, = log.read_text().splitlines()
