@@ -17,8 +17,8 @@
 //                groups is not counted
 //
 // A section reads two lines of each object and writes one of them, and writes the contact's own line. The
-// scene: objects in a row, each in contact with some of the next ones, and a few large objects that touch many
-// others (--large, --large-percent). Threads have blocks of contacts, in the order of the row.
+// scene: objects in a row, each in contact with some of the next ones, and a few large objects that touch
+// many others (--large, --large-percent). Threads have blocks of contacts, in the order of the row.
 //
 // Changes are multiples of 2^-20, so sums are exact in any order. At the end the force on each object must be
 // the sum of those of its contacts, no contact may pull, and the objects must have lost kinetic energy, which
