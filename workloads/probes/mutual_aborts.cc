@@ -3,7 +3,8 @@
 //
 // Two pinned threads repeat a section until it commits: it increments eight words in each of 1, 2 or 4 lines,
 // the same ones for both. In front of a section lie a few multiplications ("close") or some thousand cycles
-// of them ("apart"). Both threads stop when one has done its sections. Of each kind of section, prints:
+// of them ("apart"). "work_N" has N cycles of them inside, too, behind the increments. Both threads stop when
+// one has done its sections. Of each kind of section, prints:
 //
 //   first_try_percent   sections that commit at the first try
 //   abort_percent       tries that abort by a conflict
@@ -43,20 +44,28 @@ alignas(4096) Line shared_lines[kMostLines];
 std::atomic<bool> stop;
 pthread_barrier_t barrier;
 
-Status attempt(unsigned lines) {
+/// A kind of section.
+struct Kind {
+  unsigned lines;
+  std::uint64_t gap;     // multiplications in front of it, on average
+  std::uint64_t inside;  // and inside
+};
+
+Status attempt(const Kind& kind) {
   const Status status = Rtm::begin();
   if (!status.started()) return status;
-  for (unsigned i = 0; i < lines; ++i)
+  for (unsigned i = 0; i < kind.lines; ++i)
     for (volatile std::uint64_t& word : shared_lines[i].words) word = word + 1;
+  probe::work(kind.inside);
   Rtm::commit();
   return status;
 }
 
 /// Repeats the section until it commits.
-void section(unsigned lines, elision::Random& random, Result& result) {
+void section(const Kind& kind, elision::Random& random, Result& result) {
   bool conflict = false;
   for (unsigned tries = 0;; ++tries) {
-    const Status status = attempt(lines);
+    const Status status = attempt(kind);
     ++result.tries;
     if (status.started()) {
       ++result.sections;
@@ -75,13 +84,13 @@ void section(unsigned lines, elision::Random& random, Result& result) {
   }
 }
 
-void run_thread(unsigned thread, unsigned lines, std::uint64_t gap, std::uint64_t sections, Result& result) {
+void run_thread(unsigned thread, const Kind& kind, std::uint64_t sections, Result& result) {
   probe::pin_to(thread);
   elision::Random random(thread + 1);
   pthread_barrier_wait(&barrier);
   for (std::uint64_t i = 0; i < sections && !stop.load(std::memory_order_relaxed); ++i) {
-    probe::work(gap / 2 + random.below(gap));
-    section(lines, random, result);
+    probe::work(kind.gap / 2 + random.below(kind.gap));
+    section(kind, random, result);
   }
   stop.store(true);
 }
@@ -90,12 +99,12 @@ double percent(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-Result run(unsigned lines, std::uint64_t gap, std::uint64_t sections) {
+Result run(const Kind& kind, std::uint64_t sections) {
   Result results[2];
   stop = false;
   pthread_barrier_init(&barrier, nullptr, 2);
-  std::thread one([&] { run_thread(0, lines, gap, sections, results[0]); });
-  std::thread two([&] { run_thread(1, lines, gap, sections, results[1]); });
+  std::thread one([&] { run_thread(0, kind, sections, results[0]); });
+  std::thread two([&] { run_thread(1, kind, sections, results[1]); });
   one.join();
   two.join();
   pthread_barrier_destroy(&barrier);
@@ -103,9 +112,10 @@ Result run(unsigned lines, std::uint64_t gap, std::uint64_t sections) {
   return results[0];
 }
 
-void print(unsigned lines, const char* distance, const Result& result) {
+void print(const Kind& kind, const char* name, std::uint64_t sections) {
+  const Result result = run(kind, sections);
   const auto line = [&](const char* what, double value) {
-    std::printf("lines_%u_%s_%s_percent: %.2f\n", lines, distance, what, value);
+    std::printf("lines_%u_%s_%s_percent: %.2f\n", kind.lines, name, what, value);
   };
   line("first_try", percent(result.first_tries, result.sections));
   line("abort", percent(result.conflicts, result.tries));
@@ -118,10 +128,12 @@ int main(int argc, char** argv) {
   const std::uint64_t sections = probe::count_argument(argc, argv, 50000);
   probe::require_rtm();
   probe::require_cpus(2);
-  run(1, kApart, sections / 10 + 1);  // pages, predictors, clocks
+  run({1, kApart, 0}, sections / 10 + 1);  // pages, predictors, clocks
   for (unsigned lines = 1; lines <= kMostLines; lines *= 2) {
-    print(lines, "close", run(lines, kClose, sections));
-    print(lines, "apart", run(lines, kApart, sections));
+    print({lines, kClose, 0}, "close", sections);
+    print({lines, kApart, 0}, "apart", sections);
   }
+  print({1, kApart, 80}, "work_240", sections);
+  print({1, kApart, 160}, "work_480", sections);
   return 0;
 }
