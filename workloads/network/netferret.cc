@@ -59,7 +59,7 @@ class Netferret {
 
   bool is_answered(End& end, const Bytes& image) const {
     Answer answer;
-    end.receive(&answer, sizeof answer, kReadBytes);
+    for (Similar& similar : answer) end.receive(&similar, sizeof similar, kReadBytes);
     return answer == nearest(image);
   }
 
