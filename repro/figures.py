@@ -10,7 +10,7 @@ import claims
 import outcomes
 from ranges import Range
 
-KEYS = {"number", "title", "x", "points", "series", "settings", "each", "panels", "metric", "over", "inverse", "y", "log", "bands", "caption"}
+KEYS = {"number", "title", "x", "points", "series", "settings", "each", "panels", "metric", "over", "inverse", "y", "from", "log", "bands", "caption"}
 NEEDED = ("number", "title", "x", "points", "series")
 SERIES_KEYS = {"label", "metric", "over", "values", "paper"}  # all others are settings
 PANEL_KEYS = {"title", "bands"}

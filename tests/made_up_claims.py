@@ -59,6 +59,6 @@ def document_of_all_kinds():
          "y": "speedup over the design that the paper begins with"},
         {**FIGURE, "number": "Fig. 5", "x": "reads", "points": ["read-mostly", "write-mostly", "half of each"], "over": {"lock": "old"}},
         {**FIGURE, "number": "Fig. 6", "over": {"lock": "old"}, "series": [{"label": "a label that needs a row of its own", "lock": "new", "paper": [1.5, 2, 3.25]}],
-         "points": [8, 72, 200], "panels": [{"bands": [{"range": [0.8, 1], "says": "the paper: it loses up to about 20 % of its throughput"},
+         "points": [8, 72, 200], "from": 0.5, "panels": [{"bands": [{"range": [0.8, 1], "says": "the paper: it loses up to about 20 % of its throughput"},
                                                        {"range": [2.5, 2.5], "says": "the paper: 2.5x"}]}]}]
     return document(claim, {"": "On this CPU: a CPU", "faster": [["lock new over lock old", "2", "1.1x [1.0 - 1.2]"]]})

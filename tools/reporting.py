@@ -29,7 +29,7 @@ def drawn_of(claim, results, variations):
             if any(ranges):
                 slug = figures.slug_of(claim, figure, index)
                 panel, ranges = figures.shown(panel, ranges)
-                svg = drawing.draw(panel, ranges, figure["x"], figures.y_of(figure), figure.get("log", False))
+                svg = drawing.draw(panel, ranges, figure["x"], figures.y_of(figure), figure.get("log", False), figure.get("from", 0))
                 found.append((slug, svg, page.Panel(slug, drawing.inline(svg, slug), panel, ranges, figure)))
     return found
 

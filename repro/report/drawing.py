@@ -16,6 +16,7 @@ LEFT, RIGHT, ROW, TITLE_ROW, Y_ROW = 0.68, 0.12, 0.165, 0.19, 0.12
 BELOW_NUMBERS, BELOW_WORDS = 0.42, 0.52  # the plot, for the labels of x
 TITLE_LETTERS, Y_LETTERS, LEGEND_LETTERS = 48, 34, 20  # in a line of the title or of y's label; of a label in a legend of two columns
 INK, GRID = "#222222", "#d0d0d0"
+HEADROOM = 1.07  # above the highest mark
 WIDEST_BAR = 0.2  # of the distance between two places
 # Colours that people with a colour vision deficiency tell apart (Okabe and Ito), each with its marker.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#777777", "#7b3294", "#1b7837", "#a6611a")
@@ -139,8 +140,8 @@ def _draw_legend(own, axes, panel, columns):
                handlelength=1.8, columnspacing=1.2, labelspacing=0.35, borderaxespad=0.2)
 
 
-def draw(panel, found, x_label, y_label, log=False):
-    """The SVG of a panel. `found`: for each of its lines {index of the place: Range}."""
+def draw(panel, found, x_label, y_label, log=False, lowest=0):
+    """The SVG of a panel. `found`: for each of its lines {index of the place: Range}. `lowest`: where y begins."""
     own, axes, columns = _layout(panel, y_label)
     if figures.numeric(panel):
         _set_numeric(axes, panel, log)
@@ -148,7 +149,7 @@ def draw(panel, found, x_label, y_label, log=False):
         axes.set_xlim(-0.55, len(panel.places) - 0.45)
         axes.set_xticks(range(len(panel.places)), [textwrap.fill(str(place), 11) for place in panel.places], fontsize=7 if len(panel.places) > 5 else 8)
     _draw_lines(axes, panel, found)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(lowest, lowest + (max(axes.dataLim.y1, lowest) - lowest) * HEADROOM or 1)
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: figures.short(value)))
     axes.yaxis.set_major_locator(ticker.MaxNLocator(6))
     _draw_bands(axes, panel)
