@@ -222,7 +222,8 @@ def test_bad_options(place, words, options, complaint):
 
 
 def compare(place, *words):
-    ending = place.run("compare", "--threads", THREADS, "--locks", "ticket,htm-10", "--format", "json", "--runs", 3, *words)
+    ending = place.run("compare", "--machine", "xeon-gold-5520plus", "--threads", THREADS, "--locks", "ticket,htm-10", "--format", "json",
+                       "--runs", 3, *words)
     assert ending.status == 0, ending.stderr
     report = json.loads(ending.stdout)
     return {row["design"]: row for row in report["blocks"][0]["rows"]}, ending.stderr, [run.get("from_snapshot", False) for run in report["runs"]]
