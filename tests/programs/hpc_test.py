@@ -96,7 +96,8 @@ def test_loses_without_conflict_detection(elision, program, application):
     ("histogram --variant magic", "magic"), ("histogram --bins 0", "0"), ("histogram --threads 0", "0"), ("histogram --granularity 0", "0"),
     ("ua --base 0", "0"), ("canneal --elements 1", "1"), ("canneal --temperature -1", "-1"), ("canneal --variant barrier", "barrier"),
     ("physics_solver --objects 4 --large 4", "--large"), ("physics_solver --large-percent 101", "101"), ("nufft --grid 4", "4"),
-    ("graph_cluster --limit 0", "0"), ("graph_cluster --seed -1", "-1")])
+    ("graph_cluster --limit 0", "0"), ("graph_cluster --vertices 16777216 --clique 1024", "--vertices"),
+    ("graph_cluster --seed -1", "-1")])
 def test_words_that_are_wrong(elision, words, named):
     program, *more = words.split()
     if not elision.workload(program).exists():

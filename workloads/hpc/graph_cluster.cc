@@ -106,7 +106,11 @@ class GraphCluster {
     line.add("--outside", options.outside, "edges from each vertex to any others").within(0, 64);
     line.add("--limit", options.limit, "most vertices of a cluster").within(1, 1 << 16);
   }
-  static std::string complaint(const Options&) { return {}; }
+  static std::string complaint(const Options& options) {
+    // For each vertex, at most. The number of all has 32 bits.
+    const std::uint64_t edges = options.clique - 1 + std::uint64_t{2} * options.outside;
+    return edges * options.vertices > UINT32_MAX ? "--vertices: too many edges" : "";
+  }
   static std::span<const workloads::hpc::Variant<GraphCluster>> variants();
 
   explicit GraphCluster(const Options& options);
