@@ -79,8 +79,8 @@ class Netferret {
     for (std::uint32_t i = 0; i < kImages; ++i) {
       similar[i] = {0, i};
       for (std::size_t bin = 0; bin < vector.size(); ++bin) {
-        const std::int32_t difference = vector[bin] - database_[i][bin];
-        similar[i].distance += static_cast<std::uint32_t>(difference * difference);
+        const auto difference = static_cast<std::uint32_t>(vector[bin] - database_[i][bin]);
+        similar[i].distance += difference * difference;  // modulo 2^32, should an image be very large
       }
     }
     std::ranges::partial_sort(similar, similar.begin() + kNearest);
