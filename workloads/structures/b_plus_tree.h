@@ -2,7 +2,7 @@
 // A B+ tree: keys are in leaves, inner nodes have separators. One of the programs of the TxSampler paper
 // (Figure 8).
 //
-// A node has 248 bytes: four lines or five. Sections read a path from the root. An insertion splits each
+// A node has 240 bytes: four lines or five. Sections read a path from the root. An insertion splits each
 // full node on its way down and moves the larger keys of its leaf; a removal moves them back and leaves
 // small nodes as they are.
 #pragma once
@@ -100,6 +100,7 @@ class Set {
     Key keys[kKeys] = {};         // child i has keys from keys[i - 1] on and below keys[i]
     Node* links[kKeys + 1] = {};  // the children; of a leaf the first one, to the next leaf
   };
+  static_assert(sizeof(Node) == 240);
 
   /// The first key that is not smaller.
   template <class Transaction>
