@@ -5,9 +5,8 @@
 // Kalamkar et al., IPDPS 2012.
 //
 //   none         no synchronisation: parts of samples are lost
-//   baseline     a lock of OpenMP for every eight planes of the grid (--planes), taken for a sample's points
-//   in
-//                them
+//   baseline     a lock of OpenMP for every eight planes of the grid (--planes), taken for the points of a
+//                sample that lie in them
 //   elided       the same with elision::mutex
 //   tsx-init     a transaction for each of these sections, under one mutex for all
 //   tsx-coarsen  --granularity of these together

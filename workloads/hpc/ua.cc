@@ -15,7 +15,8 @@
 //
 // A section adds to one mortar point of eight bytes, or to four. A corner of an element is on three faces,
 // each of which deposits a third, a point of an edge on two. Where elements of two sizes meet, they share the
-// points of the larger one; NPB's projection between both is left out. The mesh is refined once.
+// points of the larger one; NPB's projection between both is left out. The mesh is refined before the
+// run, and does not change in it.
 //
 // Deposits are multiples of 2^-20, so sums are exact in any order. After the run all values must be those
 // that one thread computes: else "WRONG ..." and exit code 1.

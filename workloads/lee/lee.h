@@ -112,7 +112,7 @@ inline std::vector<Pair> draw_pairs(const Options& options, const Geometry& geom
   return pairs;
 }
 
-/// The content of a cell of the board: the number of a track, or
+/// What a cell of the board has: the number of a track, or one of the constants.
 using Content = std::int64_t;
 inline constexpr Content kEmpty = -1, kPad = -2;
 
