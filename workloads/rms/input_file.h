@@ -26,13 +26,13 @@ class InputFile {
       if (written < 0 && errno != EINTR) fail("write the input");
       if (written > 0) at += static_cast<std::size_t>(written);
     }
-    if (::lseek(descriptor_, 0, SEEK_SET) != 0) fail("go to the begin of the input");
+    if (::lseek(descriptor_, 0, SEEK_SET) != 0) fail("go to the beginning of the input");
   }
   ~InputFile() { ::close(descriptor_); }
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
-  /// For its reader, at the begin of the file.
+  /// For its reader, at the beginning of the file.
   int descriptor() const { return descriptor_; }
 
   /// Reads `bytes` bytes that begin at `offset`, by system calls alone.

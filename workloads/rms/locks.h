@@ -50,8 +50,8 @@ class Sections {
  public:
   explicit Sections(Locks& locks) : locks_(locks) {}
 
-  /// Runs `body()` as a section on what `own` guards. It may run further sections: whoever holds a mutex
-  /// takes others only in one order, which the program chooses.
+  /// Runs `body()` as a section on what `own` guards. It may run further sections: a thread that
+  /// holds a mutex takes others in one order only, which the program chooses.
   template <class Body>
   void run(pthread_mutex_t& own, Body body) {
     enter(own);
