@@ -101,7 +101,7 @@ def test_loses_without_conflict_detection(elision, program):
 @pytest.mark.parametrize("words, named", [
     ("kmeans --back-end magic", "magic"), ("kmeans --back-end sequential --threads 2", "sequential"), ("kmeans -n 9 -m 8", "--most-clusters"),
     ("kmeans --threads 0", "0"), ("kmeans -t 2", "2"), ("kmeans --points 4", "--points"), ("genome -s 0", "0"), ("intruder -n 0", "0"), ("vacation -q 101", "101"), ("ssca2 -s 0", "0"),
-    ("labyrinth -n 0", "0"), ("bayes -v 1", "1"), ("yada -a 21", "21"), ("yada -n 3", "3"),
+    ("labyrinth -n 0", "0"), ("lee --pairs 2000", "--pairs"), ("bayes -v 1", "1"), ("yada -a 21", "21"), ("yada -n 3", "3"),
     ("kmeans --seed -1", "-1"), ("kmeans -t nan", "nan")])
 def test_words_that_are_wrong(elision, words, named):
     program, *more = words.split()
