@@ -170,7 +170,7 @@ PhysicsSolver::PhysicsSolver(const Options& options)
     for (double& part : objects_[i].velocity) part = signed_unit();
   }
   for (std::uint32_t i = 0; i < options.contacts; ++i) contacts_.push_back(draw_contact(options, random));
-  // In the order of the row, whichever of both objects is large.
+  // In the order of the row. Large objects have the lowest numbers, so the other one decides.
   std::ranges::sort(contacts_, {},
                     [](const Contact& contact) { return std::max(contact.one, contact.other); });
   for (Contact& contact : contacts_) {
