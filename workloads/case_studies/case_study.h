@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common part of the case studies: options, shares of the work, the end of a run.
+// The common part of the case studies: options, shares of the work (conflict_free.h), the end of a run.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "command_line.h"
+#include "conflict_free.h"
 
 namespace workloads {
 
@@ -27,11 +26,6 @@ inline void add_case_options(CommandLine& line, CaseOptions& options,
   line.add("--threads", options.threads, threads).within(1, 256);
   line.add("--seed", options.seed, "of the input");
   line.add_flag("--no-pin", options.no_pin, "threads may move between CPUs");
-}
-
-/// A thread's share of `number` things: the first one, and the end.
-inline std::pair<std::size_t, std::size_t> share_of(std::size_t number, unsigned thread, unsigned threads) {
-  return {number * thread / threads, number * (thread + 1) / threads};
 }
 
 /// Returns 0, or prints the complaint of a check as one line and returns 1. `complaint`: empty if all is

@@ -74,7 +74,7 @@ class Apriori {
   void count_pairs(const Worker& worker) {
     Counters& counters = counters_[worker.index];
     counters.assign(items_ * (items_ - 1) / 2, 0);
-    const Block share = worker.share(baskets_.size());
+    const Share share = worker.share(baskets_.size());
     for (std::size_t basket = share.begin; basket < share.end; ++basket) {
       const Items& items = baskets_[basket];
       for (std::size_t i = 0; i < items.size(); ++i) {
@@ -116,7 +116,7 @@ class Apriori {
     Counters& counters = counters_[worker.index];
     counters.assign(numbered_, 0);
     BasketView view(items_);
-    const Block share = worker.share(baskets_.size());
+    const Share share = worker.share(baskets_.size());
     for (std::size_t basket = share.begin; basket < share.end; ++basket) {
       view.set(baskets_[basket]);
       levels_.tree().for_each_in(view, [&](const Itemset& itemset) { ++counters[itemset.number]; });

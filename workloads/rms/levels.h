@@ -43,7 +43,7 @@ class Levels {
 
   /// Each thread inserts those that it joins from its share of the frequent itemsets.
   void insert_candidates(Worker& worker) {
-    const Block share = worker.share(frequent_.size());
+    const Share share = worker.share(frequent_.size());
     for (std::size_t a = share.begin; a < share.end; ++a) {
       for (std::size_t b = a + 1; b < frequent_.size() && joins(a, b); ++b) {
         Items items = frequent_[a]->items;

@@ -55,14 +55,14 @@ class BasketFile {
  public:
   explicit BasketFile(const Shop& shop) : file_(text(shop, begins_)) {}
 
-  /// Calls `visit(number of the basket, its sales)` for those of a block.
+  /// Calls `visit(number of the basket, its sales)` for those of a share.
   template <class Visit>
-  void read(Block block, Visit visit) const {
-    std::vector<std::int32_t> words(begins_[block.end] - begins_[block.begin]);
-    file_.read(words.data(), words.size() * sizeof words[0], begins_[block.begin] * sizeof words[0]);
+  void read(Share share, Visit visit) const {
+    std::vector<std::int32_t> words(begins_[share.end] - begins_[share.begin]);
+    file_.read(words.data(), words.size() * sizeof words[0], begins_[share.begin] * sizeof words[0]);
     std::vector<Sale> sales;
     const std::int32_t* at = words.data();
-    for (std::size_t basket = block.begin; basket < block.end; ++basket) {
+    for (std::size_t basket = share.begin; basket < share.end; ++basket) {
       sales.resize(static_cast<std::size_t>(*at++));
       for (Sale& sale : sales) sale = {at[0], at[1]}, at += 2;
       visit(basket, std::as_const(sales));

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "conflict_free.h"
 #include "rms/locks.h"
 #include "support.h"
 #include "team.h"
@@ -47,11 +48,6 @@ class SpinBarrier {
   alignas(128) std::atomic<unsigned> phase_{0};
 };
 
-/// A range of things, from `begin` to before `end`.
-struct Block {
-  std::size_t begin, end;
-};
-
 /// What a thread of the program knows.
 struct Worker {
   unsigned index, threads;
@@ -60,7 +56,7 @@ struct Worker {
 
   bool is_first() const { return index == 0; }
   /// The thread's share of `count` things.
-  Block share(std::size_t count) const { return {count * index / threads, count * (index + 1) / threads}; }
+  Share share(std::size_t count) const { return share_of(count, index, threads); }
   /// All threads wait; the first one runs `body()` alone.
   template <class Body>
   void alone(Body body) {
