@@ -9,8 +9,9 @@ from support import expect_refused, run
 MOST_SEEDS = 20
 MOST_HOST_SECONDS = 3  # of a run without conflict detection, which may hang; another seed is tried then
 SMALL = {"barnes": ("--bodies", 100), "ocean": ("--side", 20), "water": ("--molecules", 40)}
-# Not water: its sections are too short and its threads too far apart to run through each other.
-LOSING = {"barnes": ("--bodies", 60), "ocean": ("--side", 6, "--iterations", 200)}
+# The sections of water are short, so that few threads run through each other too rarely.
+LOSING = {"barnes": ("--threads", 6, "--bodies", 60), "ocean": ("--threads", 6, "--side", 6, "--iterations", 200),
+          "water": ("--threads", 32, "--molecules", 32, "--steps", 60)}
 each_program = pytest.mark.parametrize("program", SMALL)
 
 
@@ -35,12 +36,12 @@ def test_virtually(elision, program, lock, seed):
     assert lock == "pthread" or totals["commits"] > 10
 
 
-@pytest.mark.parametrize("program", LOSING)
+@each_program
 def test_loses_without_conflict_detection(elision, program):
     """Threads then run through each other: a wrong result, or a crash, or a loop that the limit ends."""
     def outcome(seed, *options):
         limit = ["timeout", MOST_HOST_SECONDS] if options else []
-        ending = elision.vm([*limit, elision.workload(program), "--threads", 6, "--seed", seed, *LOSING[program]],
+        ending = elision.vm([*limit, elision.workload(program), "--seed", seed, *LOSING[program]],
                             ["--lock", "htm-10", *options, "--seed", seed])
         assert (ending.status == 1) == ("WRONG" in ending.stdout), ending.stdout
         assert ending.status not in (2, 125, 126, 127), ending.stderr  # it did not run
