@@ -17,7 +17,8 @@
 namespace workloads::rms {
 
 /// The file lies in a folder of its own below $TMPDIR. Both lose their names before anything is written, so
-/// that nothing is left however the program ends. An error ends the program with one line and exit code 2.
+/// that nothing is left if the program is killed later. An error ends the program with one line and exit
+/// code 2.
 class InputFile {
  public:
   explicit InputFile(std::string_view content) : descriptor_(open_without_name()) {
