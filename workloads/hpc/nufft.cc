@@ -168,7 +168,8 @@ class Nufft {
   static Weights weights_of(float behind) {
     Weights weights;
     for (std::size_t i = 0; i < kWidth; ++i) {
-      const float distance = std::fabs(static_cast<float>(i) - static_cast<float>(kWidth / 2 - 1) - behind);
+      constexpr std::size_t kBefore = kWidth / 2 - 1;  // points in front of the sample
+      const float distance = std::fabs(static_cast<float>(i) - static_cast<float>(kBefore) - behind);
       weights[i] = static_cast<float>(static_cast<int>(16 - distance * 8)) / 16;
     }
     return weights;

@@ -205,7 +205,7 @@ class Result {
 
   void add_hit(const char* name, int score) {
     if (hit_count_ % kStepHits == 0)
-      hits_ = static_cast<StoredHit**>(need(std::realloc(hits_, (hit_count_ + kStepHits) * sizeof *hits_)));
+      hits_ = static_cast<StoredHit**>(need(std::realloc(hits_, (hit_count_ + kStepHits) * sizeof(void*))));
     StoredHit* const hit = static_cast<StoredHit*>(need(std::malloc(sizeof(StoredHit))));
     *hit = {score, static_cast<char*>(need(::strdup(name)))};
     hits_[hit_count_++] = hit;
