@@ -68,6 +68,6 @@ def measure(build, judged):
 
 
 def load(build):
-    """The rows of an earlier measurement, [] if there is none."""
+    """Returns the rows of the last measurement on this CPU, or [] if nothing was measured yet."""
     file = build / "repro/native.csv"
     return list(csv.DictReader(file.read_text().splitlines())) if file.exists() else []

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for an item, and eviction where there is none. Part of cache.h.
+// Memory for an item, and eviction of another one where no memory is free. Part of cache.h.
 //
 // Coarse: all in one section. It looks for an expired item among the 50 at the list's tail, asks for a
-// chunk, and if there is none evicts one of these 50 that nobody refers to.
+// chunk, and if no chunk is free evicts one of these 50 that nobody refers to.
 // Fine: no section of its own. It looks at the tail under the list's lock, asks for a chunk, and evicts;
 // both take an item only if its lock is free.
 #pragma once

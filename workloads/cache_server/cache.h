@@ -38,7 +38,7 @@ class Cache {
   };
   explicit Cache(Sizes sizes) : chains_(sizes.items), locks_(sizes.threads), slabs_(sizes.memory_bytes) {}
 
-  /// Returns the item of that key, or null if there is none.
+  /// Returns the item of that key, or null if the cache has no such item.
   Item* get(std::string_view key) {
     const ItemSection section(locks_, key);
     Item* const item = chains_.find(key, section.hash());

@@ -41,7 +41,7 @@ class Chains {
     buckets_.resize(buckets);
   }
 
-  /// Returns the item of that key, or null if there is none.
+  /// Returns the item of that key, or null if no chain has one.
   Item* find(std::string_view key, std::uint32_t hash) {
     Item* item = bucket(hash);
     while (item != nullptr && !item->has_key(key)) item = item->chained;

@@ -28,7 +28,7 @@ class Check {
   Check(Cache<Locks>& cache, const Traffic& traffic, const Sets& sets)
       : cache_(cache), traffic_(traffic), sets_(sets) {}
 
-  /// Returns the first error, or null if there is none. `stored`: sets that were not refused.
+  /// Returns the first error, or null if all is right. `stored`: sets that were not refused.
   const char* complaint(std::uint64_t stored) {
     for (unsigned slab_class = 0; slab_class < Slabs::kMostClasses; ++slab_class)
       if (const char* const wrong = complaint_of_list(slab_class)) return wrong;

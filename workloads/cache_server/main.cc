@@ -107,7 +107,7 @@ class Bench {
     std::printf("hits: %" PRIu64 "\nevictions: %" PRIu64 "\n", hits, cache_.statistics().evicted);
   }
 
-  /// Returns the first error, or null if there is none.
+  /// Returns the first error, or null if all is right.
   const char* complaint(const std::vector<ThreadResult>& results) {
     Sets sets;
     std::uint64_t stored = statistics_[options_.threads].sets;

@@ -29,7 +29,7 @@ class Slabs {
     }
   }
 
-  /// The class of items of that size; kMostClasses if there is none.
+  /// Returns the class of items of that size, or kMostClasses if they are too large.
   unsigned class_of(std::size_t item_bytes) const {
     for (unsigned i = 0; i < classes_; ++i)
       if (item_bytes <= class_[i].chunk_bytes) return i;

@@ -46,7 +46,7 @@ struct Split {
   std::size_t left_size = 0;
   float value = 0;  // the least one of the right child
 
-  /// The order of attributes decides between equal ones, whichever thread found them.
+  /// The order of attributes decides between equal ones, so that it does not matter which thread found them.
   bool is_better_than(const Split& other) const {
     return std::pair(impurity, attribute) < std::pair(other.impurity, other.attribute);
   }
