@@ -286,9 +286,14 @@ def find(claim, results, variations):
     return [Found(statement, tuple(values(statement))) for statement in claim.statements()]
 
 
+def is_true(one):
+    """Whether a statement is true on most variations."""
+    return one.times >= MOST * len(one.values)
+
+
 def verdict(found):
     """HOLDS if each statement is true on most variations, DOES_NOT if one is false on as many."""
-    shares = [one.times / len(one.values) for one in found]
-    if all(share >= MOST for share in shares):
+    if all(map(is_true, found)):
         return HOLDS
+    shares = [one.times / len(one.values) for one in found]
     return DOES_NOT if any(share <= 1 - MOST for share in shares) else NOT_SETTLED

@@ -59,7 +59,9 @@ def text(rows, found):
 def count_line(rows, found):
     verdicts = [verdict_of(row, found) for row in rows]
     counts = {name: verdicts.count(name) for name in (claims.HOLDS, claims.DOES_NOT, claims.NOT_SETTLED)}
-    return (f"{len(rows)} claims. Judged here: {sum(counts.values())} ({', '.join(f'{name} {count}' for name, count in counts.items())}). "
+    parts = [one for row in rows if "ours" in row for one in found[row["id"]]]
+    return (f"{len(rows)} claims. Judged here: {sum(counts.values())} ({', '.join(f'{name} {count}' for name, count in counts.items())}), "
+            f"with {len(parts)} parts (true on most variations {sum(map(claims.is_true, parts))}). "
             f"Judged elsewhere: {sum('tool' in row for row in rows)}. Not judged yet: {verdicts.count(claims.NOT_JUDGED)}.")
 
 

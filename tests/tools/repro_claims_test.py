@@ -198,4 +198,5 @@ def test_the_table_has_a_row_for_each_claim():
     assert "faster: holds\n  new is 2x to 3x old: 2.5x [2.5 - 2.5], wanted 2x to 3x (4 of 4)\n  few aborts: 10 % [10 - 10], wanted at most 15 % (4 of 4)" in text
     assert "later: not judged" in text
     assert claims_page.count_line(rows, found) == (
-        "2 claims. Judged here: 1 (holds 1, does not 0, not settled 0). Judged elsewhere: 0. Not judged yet: 1.")
+        "2 claims. Judged here: 1 (holds 1, does not 0, not settled 0), with 2 parts (true on most variations 2). Judged elsewhere: 0. "
+        "Not judged yet: 1.")
