@@ -262,7 +262,7 @@ constexpr Variant kVariants[] = {
     {"coarse1-", coarsened_under_one},
 };
 
-/// The variant of that name and its granularity. Null: there is none.
+/// Returns the variant of that name and sets its granularity, or returns null if no variant has that name.
 const Variant* find_variant(const std::string& name, std::uint32_t& granularity) {
   const std::size_t length = name.find('-') == std::string::npos ? name.size() : name.find('-') + 1;
   const auto found = std::ranges::find(kVariants, name.substr(0, length), &Variant::name);

@@ -104,7 +104,7 @@ class Learner {
     }
   }
 
-  /// Puts a task on the list, unless it is none.
+  /// Puts a task on the list. A task from a variable to itself means no change and is left out.
   template <class Thread>
   void add(Thread& thread, const Task& next) {
     if (next.from == next.to) return;

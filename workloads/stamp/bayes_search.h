@@ -29,8 +29,8 @@ struct Scoring {
   double gain(double now, double before) const { return records * (now - before); }
 };
 
-/// The best change of a kind: the edge's other variable, and how much the score gains. While there is none,
-/// the variable itself.
+/// The best change of a kind that was found so far: the edge's other variable, and how much the score gains.
+/// At first it is the variable itself, which means no change.
 struct Best {
   Id from;
   double gain;

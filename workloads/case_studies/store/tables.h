@@ -57,7 +57,8 @@ class Memtable : public Counted {
     ++size_;
   }
 
-  /// The newest value of the key that is not newer than `sequence`. False: there is none.
+  /// Sets `value` to the newest one of the key that is not newer than `sequence`. Returns false if the table
+  /// has no such value.
   bool get(std::uint64_t key, std::uint64_t sequence, std::uint64_t& value) const {
     const Node* const node = seek({key, sequence, 0}, nullptr);
     if (node == nullptr || node->record.key != key) return false;
