@@ -203,10 +203,8 @@ int main(int argc, char** argv) {
                               "ArrayBench: pseudo-random writes to a shared array under one mutex");
   parse(line, options);
   if (const auto code = line.parse(argc, argv)) return *code;
-  if (options.update == "store" && options.warmup == 0) {
-    std::fputs("arraybench: --update store: only warm-up sections are checked, and --warmup is 0\n", stderr);
-    return 2;
-  }
+  if (options.update == "store" && options.warmup == 0)
+    return line.refuse("--update store: only warm-up sections are checked, and --warmup is 0");
   if (!Lock::is_usable()) {
     std::puts("this CPU has no RTM");
     return 77;

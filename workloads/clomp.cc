@@ -296,10 +296,7 @@ int main(int argc, char** argv) {
   workloads::CommandLine line("clomp", "CLOMP-TM: deposits in the zones of an unstructured mesh");
   add_options(line, options);
   if (const auto code = line.parse(argc, argv)) return *code;
-  if (const std::string wrong = complaint(options); !wrong.empty()) {
-    std::fprintf(stderr, "clomp: %s\n", wrong.c_str());
-    return 2;
-  }
+  if (const std::string wrong = complaint(options); !wrong.empty()) return line.refuse(wrong);
   const auto mesh = std::make_unique<Mesh>(options);
   std::vector<Result> results(options.threads);
   const std::uint64_t run_ns = run_threads(*mesh, options, results);

@@ -93,10 +93,14 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error);  // --help
-    std::fprintf(stderr, "%s: %s\n", program_.c_str(), error.what());
-    return 2;
+    return refuse(error.what());
   }
   return std::nullopt;
+}
+
+int CommandLine::refuse(const std::string& complaint) const {
+  std::fprintf(stderr, "%s: %s\n", program_.c_str(), complaint.c_str());
+  return 2;
 }
 
 }  // namespace workloads

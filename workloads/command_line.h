@@ -52,6 +52,8 @@ class CommandLine {
 
   /// An exit code if the program must end now: after --help, or bad input, of which one line tells.
   std::optional<int> parse(int argc, char** argv);
+  /// Prints one line about options that do not fit together. Returns the exit code, 2.
+  int refuse(const std::string& complaint) const;
 
  private:
   std::string program_;

@@ -9,20 +9,12 @@
 #include <span>
 #include <vector>
 
+#include "team.h"
+
 namespace workloads {
 
-/// A part of the indices: the first one, and the end.
-struct Share {
-  std::size_t begin, end;
-};
-
-/// The share of thread `index` of `count` things.
-inline Share share_of(std::size_t count, unsigned index, unsigned threads) {
-  return {count * index / threads, count * (index + 1) / threads};
-}
-
-/// Puts each item into the first group after all groups with its places. `places_of`: the places of an item,
-/// each less than `places`.
+/// Puts each item into the first group after all groups with its places. `places_of` returns the places of
+/// an item, each less than `places`.
 template <class Item, class PlacesOf>
 std::vector<std::vector<Item>> form_groups(std::span<const Item> items, std::size_t places,
                                            PlacesOf places_of) {

@@ -147,10 +147,8 @@ int main(int argc, char** argv) {
   line.add("--ring", options.ring, "packets on their way in a connection").within(1, 65536);
   line.add("--locks", options.locks, "one lock for all, or for each connection").one_of({"one", "each"});
   if (const auto code = line.parse(argc, argv)) return *code;
-  if (options.threads % 2 != 0) {
-    std::fprintf(stderr, "packets: --threads: %u is odd\n", options.threads);
-    return 2;
-  }
+  if (options.threads % 2 != 0)
+    return line.refuse("--threads: " + std::to_string(options.threads) + " is odd");
   const double throughput = Stack(options).run();
   if (throughput < 0) {
     std::puts("WRONG packets");

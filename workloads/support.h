@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <string>
 
 namespace workloads {
 
@@ -25,6 +26,18 @@ inline void print_throughput(const char* what, std::uint64_t number, std::uint64
   const double seconds = static_cast<double>(run_ns) / 1e9;
   std::printf("%s: %" PRIu64 "\nseconds: %.6f\nthroughput: %.1f %s/s\n", what, number, seconds,
               static_cast<double>(number) / seconds, what);
+}
+
+/// Returns 0, or prints what a check has found as one line and returns 1. `complaint`: empty if all is right.
+inline int exit_code(const std::string& complaint) {
+  if (complaint.empty()) return 0;
+  std::puts(complaint.c_str());
+  return 1;
+}
+
+/// The same for an error that is not an update that was lost.
+inline int exit_code_if_wrong(const std::string& error) {
+  return exit_code(error.empty() ? error : "WRONG " + error);
 }
 
 /// xorshift64*: a few cycles per number, so that drawing does not dominate.

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +16,16 @@
 #include "support.h"
 
 namespace workloads {
+
+/// A part of the indices: the first one, and the end.
+struct Share {
+  std::size_t begin, end;
+};
+
+/// The share of thread `index` of `count` things.
+inline Share share_of(std::size_t count, unsigned index, unsigned threads) {
+  return {count * index / threads, count * (index + 1) / threads};
+}
 
 /// Waits for all threads of a team.
 class TeamBarrier {

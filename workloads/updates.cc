@@ -371,10 +371,7 @@ int main(int argc, char** argv) {
   if (const auto code = line.parse(argc, argv)) return *code;
   std::uint32_t granularity = 0;
   const Variant* const variant = find_variant(options.variant, granularity);
-  if (variant == nullptr) {
-    std::fprintf(stderr, "updates: --variant: there is no variant %s\n", options.variant.c_str());
-    return 2;
-  }
+  if (variant == nullptr) return line.refuse("--variant: there is no variant " + options.variant);
   World world(options);
   const std::vector<Item> items = draw_items(options);
   if (options.variant == "barrier") world.groups = form_groups(options, items);

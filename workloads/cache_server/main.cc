@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine of a cache server, with its clients in the same process: memcached 1.4.5, whose two coarse
-// locks the AAHTM paper elides (section IV-A2), and 1.4.36, whose locks are fine. Written from what is
-// published of both: layout of items, slab classes, lists and table, and what each critical section
-// contains.
+// locks the AAHTM paper elides (section IV-A2), and 1.4.36, whose locks are fine. Written from published
+// descriptions of both versions: layout of items, slab classes, lists and table, and the work of each
+// critical section.
 //
-// A thread repeats: draw a request, write it as a client does; take it apart, work on the cache, write the
-// reply, as the server does; check the reply. Only work on the cache is in sections (locks.h, cache.h). The
-// kernel's work on a connection is left out, or has that many steps of congruence.h (--network).
+// A thread repeats: as a client, it draws and writes a request; as the server, it parses the request, works
+// on the cache and writes the reply; as the client, it checks the reply. Only the work on the cache is in
+// sections (locks.h, cache.h). Nothing takes the place of the kernel's work on a connection, unless
+// --network gives it a number of steps of congruence.h.
 //
-// The cache is filled before the run. A get must return what some set of this key wrote, whole. At the end
-// statistics must equal what clients asked for, lists and table must agree, and nobody may refer to an item
-// (check.h): else "WRONG ..." and exit code 1.
+// The program fills the cache before the run. A get must return a whole value that some set of this key
+// wrote. At the end the statistics must equal the clients' requests, lists and table must agree, and no
+// item may have references (check.h): else "WRONG ..." and exit code 1.
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -44,7 +45,7 @@ struct Options {
 
 struct Counts {
   std::uint64_t gets = 0, sets = 0, refused = 0;  // warm-up included
-  bool is_wrong = false;                          // a reply, or work left out
+  bool is_wrong = false;                          // a wrong reply, or omitted work
 };
 using ThreadResult = workloads::ThreadResult<Counts>;
 
@@ -69,7 +70,7 @@ class Bench {
   }
 
  private:
-  /// Each key once, by a client and a thread of the server that no later thread is.
+  /// Sets each key once, with a client and a server thread that the run does not use.
   void fill() {
     Buffer request(options_.traffic.value_bytes), reply(options_.traffic.value_bytes);
     Client client(options_.traffic, options_.threads, options_.seed);
@@ -161,10 +162,7 @@ int program(int argc, char** argv) {
   CommandLine line("cache_server", "A cache server with its clients, under coarse or fine locks");
   add_options(line, options);
   if (const auto code = line.parse(argc, argv)) return *code;
-  if (options.traffic.value_bytes % kWord != 0) {
-    std::fprintf(stderr, "cache_server: --value-bytes: not a multiple of 8\n");
-    return 2;
-  }
+  if (options.traffic.value_bytes % kWord != 0) return line.refuse("--value-bytes: not a multiple of 8");
   return options.locks == "fine" ? run<Fine>(options) : run<Coarse>(options);
 }
 

@@ -28,20 +28,18 @@
 #include "command_line.h"
 #include "conflict_free.h"
 #include "elision/elision.hpp"
-#include "hpc/spin_barrier.h"
+#include "spin_barrier.h"
 #include "support.h"
 #include "team.h"
+#include "team_options.h"
 
 namespace workloads::hpc {
 
-struct Options {
+struct Options : TeamOptions {
   std::string variant = "baseline";
-  unsigned threads = 1;
   std::uint32_t granularity = 8;
   unsigned repeats = 1;
   unsigned warmup = 1;
-  std::uint64_t seed = 1;
-  bool no_pin = false;
 };
 
 /// One of the threads that run a variant.
@@ -99,13 +97,11 @@ std::uint64_t run_passes(Application& application, const Options& options,
 inline void add_common_options(CommandLine& line, Options& options,
                                const std::vector<std::string>& variants) {
   line.add("--variant", options.variant, "how sections exclude each other").one_of(variants);
-  line.add("--threads", options.threads).within(1, 1024);
+  add_team_options(line, options).within(1, 1024);
   line.add("--granularity", options.granularity, "sections in a transaction of tsx-coarsen")
       .within(1, 1 << 20);
   line.add("--repeats", options.repeats, "passes").within(1, 1 << 20);
   line.add("--warmup", options.warmup, "uncounted passes").within(0, 1 << 20);
-  line.add("--seed", options.seed, "of the input");
-  line.add_flag("--no-pin", options.no_pin, "threads may move between CPUs");
 }
 
 template <class Application>
@@ -117,10 +113,7 @@ int run(const typename Application::Options& options) {
   const std::uint64_t run_ns = run_passes(*application, options, variant->pass, counts);
   std::printf("commits: %" PRIu64 "\nfallbacks: %" PRIu64 "\n", counts.commits, counts.fallbacks);
   print_throughput(Application::kUnit, application->units() * options.repeats, run_ns);
-  const std::string error = application->error(options.warmup + options.repeats);
-  if (error.empty()) return 0;
-  std::printf("WRONG %s\n", error.c_str());
-  return 1;
+  return exit_code_if_wrong(application->error(options.warmup + options.repeats));
 }
 
 /// The main function of an application.
@@ -133,10 +126,7 @@ int program(int argc, char** argv) {
   add_common_options(line, options, names);
   Application::add_options(line, options);
   if (const auto code = line.parse(argc, argv)) return *code;
-  if (const std::string wrong = Application::complaint(options); !wrong.empty()) {
-    std::fprintf(stderr, "%s: %s\n", Application::kName, wrong.c_str());
-    return 2;
-  }
+  if (const std::string wrong = Application::complaint(options); !wrong.empty()) return line.refuse(wrong);
   return run<Application>(options);
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // canneal (TSX paper, section 5.2): simulated annealing places the elements of a circuit so that its wires
-// are short; PARSEC's. Written from the descriptions in the paper and in PARSEC's.
+// are short. PARSEC has the original program. Written from the descriptions in the paper and of PARSEC.
 //
-// A thread draws two elements, computes how much shorter the wires get if both change places, and swaps them
-// if they do, or by chance while the temperature is high. The temperature falls after each pass. Wires are
-// computed without synchronisation, and others may move meanwhile, as in the original: that only makes a few
-// decisions worse.
+// A thread draws two elements and computes how much shorter the wires get if both change places. It swaps
+// them if the wires get shorter, or by chance while the temperature is high. The temperature falls after
+// each pass. As in the original, a thread computes wires without synchronisation while other elements may
+// move: that only makes a few decisions worse.
 //
 //   none         no synchronisation: places are lost
 //   baseline     lock-free: an element's place is an atomic pointer. A swap checks the first place out, which
@@ -14,11 +14,11 @@
 //   tsx-init     a transaction for each swap; places are read plainly
 //   tsx-coarsen  --granularity swaps in a transaction, with what is computed between them
 //
-// The baseline's reads are locked instructions, as those that load with "acquire" in the header of FreeBSD
-// that PARSEC uses; with --plain-reads they are ordinary loads. A section reads and writes two pointers.
+// The baseline reads places by locked instructions, as the "acquire" loads in the FreeBSD header that
+// PARSEC uses; with --plain-reads by ordinary loads. A section reads and writes two pointers.
 //
-// At the end no two elements may have the same place. With one thread, wires must be as long as its sum says.
-// Else "WRONG ..." and exit code 1.
+// At the end no two elements may have the same place. With one thread, the wires must be shorter by as much
+// as the thread computed. Else "WRONG ..." and exit code 1.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -45,14 +45,14 @@ struct Place {
 
 constexpr std::size_t kMostWires = 14;
 
-/// 128 bytes; the original has 88, and its wires elsewhere.
+/// An element has 128 bytes. In the original it has 88, without its wires.
 struct alignas(64) Element {
   const Place* place;
   std::uint32_t wires = 0;
   std::array<std::uint32_t, kMostWires> others;  // the elements at the other ends
 };
 
-/// Reads and swaps of places by atomic instructions.
+/// Reads and swaps places by atomic instructions.
 struct LockFree {
   static void swap(Element& one, Element& other) {
     Element &first = &one < &other ? one : other, &second = &one < &other ? other : one;
@@ -102,7 +102,7 @@ struct alignas(128) Annealer {
   explicit Annealer(std::uint64_t seed) : random(seed) {}
   CheapRandom random;
   double temperature = 0;
-  std::int64_t gained = 0;  // how much shorter the wires got, as its own computations say
+  std::int64_t gained = 0;  // how much shorter the wires got, by its own computations
   std::uint64_t swaps = 0;
 };
 
@@ -151,7 +151,7 @@ class Canneal {
 
   void draw_wires(CheapRandom& random);
 
-  /// Two loads and two stores.
+  /// Swaps by two loads and two stores.
   static void swap_plainly(Element& one, Element& other) {
     const Place *volatile &first = one.place, *volatile &second = other.place;
     const Place* const of_first = first;
@@ -163,8 +163,8 @@ class Canneal {
   template <class Read, class Swap>
   void anneal(const Thread& thread, Swap swap);
 
-  /// The lengths of an element's wires if it were at `place`. A wire to `partner`, which moves too, keeps its
-  /// length.
+  /// Returns the length of an element's wires if it were at `place`. A wire to `partner`, which moves too,
+  /// keeps its length.
   template <class Read>
   std::int64_t length_at(const Element& element, Place place, std::uint32_t partner) const {
     std::int64_t sum = 0;
@@ -176,7 +176,7 @@ class Canneal {
     return sum;
   }
 
-  /// All wires, each counted at both ends.
+  /// Returns the length of all wires, each counted at both ends.
   std::int64_t length() const {
     std::int64_t sum = 0;
     for (const Element& element : elements_)

@@ -4,24 +4,25 @@
 // SSCA2's kernel 4.
 //
 // A thread takes each vertex of its block that is in no cluster yet as a seed, and adds vertices around it,
-// nearest first, up to the limit. Each edge that it follows observes the vertex at its end in a section: a
-// free vertex joins; for one of the same cluster a link is counted, for one of another a cut edge. Then
-// vertices leave, last first, that have most edges elsewhere and through which no other one was reached.
+// nearest first, up to the limit. For each edge that it follows, it observes the vertex at the edge's end
+// in a section: a free vertex joins the cluster; for a vertex of the same cluster the section counts a
+// link, for a vertex of another cluster a cut edge. Then vertices leave the cluster, the last one first, if
+// most of their edges lead elsewhere and no other vertex was reached through them.
 //
 //   none         no synchronisation: a vertex may be taken twice
-//   baseline     a lock of OpenMP for each vertex: it is tried, and if it is held, waited for (Listing 1)
+//   baseline     an OpenMP lock for each vertex: a thread tries it, and waits if it is held (Listing 1)
 //   elided       the same with elision::mutex: two attempts to begin a transaction if the lock is held
 //   lockset      the vertex's elision::mutex alone, without a try: one transaction (5.2.1)
 //   tsx-init     the same under one mutex for all, as in the paper
 //   tsx-coarsen  --granularity observations in a transaction, with what lies between them
 //   tsx-adapt    the same by an elision::coarsener that adapts
 //
-// A section reads and writes 16 bytes of one vertex. The graph has cliques of up to --clique vertices, whose
-// numbers are drawn, and edges between them, as SSCA2's generator makes it. The original's graph has 2^19
-// vertices.
+// A section reads and writes 16 bytes of one vertex. As SSCA2's generator does, the program draws the
+// graph: cliques of up to --clique vertices with random numbers, and edges between cliques. The original's
+// graph has 2^19 vertices.
 //
-// At the end the clusters must have the vertices that threads added and did not remove, be connected and
-// within the limit, and all cut edges that were seen must be counted: else "WRONG ..." and exit code 1.
+// At the end the clusters must have the vertices that threads added and did not remove, must be connected
+// and within the limit, and must have all cut edges that threads saw: else "WRONG ..." and exit code 1.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -53,13 +54,13 @@ struct Vertex {
 
 enum class Seen { kJoined, kLinked, kCut };
 
-/// A load and then a store: another thread's addition in between is lost.
+/// Loads and then stores, so another thread's addition in between is lost.
 void increment(std::uint32_t& number) {
   volatile std::uint32_t& value = number;
   value = value + 1;
 }
 
-/// The section.
+/// The work of a section.
 Seen observe(Vertex& vertex, std::uint32_t cluster) {
   if (vertex.cluster == kFree) {
     vertex.cluster = cluster;
@@ -71,7 +72,7 @@ Seen observe(Vertex& vertex, std::uint32_t cluster) {
   return is_own ? Seen::kLinked : Seen::kCut;
 }
 
-/// Edges in both directions, sorted by their beginning.
+/// All edges in both directions, sorted by the vertex at which they begin.
 struct Graph {
   std::vector<std::uint32_t> first;  // of each vertex; and at the end the number of edges
   std::vector<std::uint32_t> ends;
@@ -107,7 +108,7 @@ class GraphCluster {
     line.add("--limit", options.limit, "most vertices of a cluster").within(1, 1 << 16);
   }
   static std::string complaint(const Options& options) {
-    // For each vertex, at most. The number of all has 32 bits.
+    // The most edges of a vertex. The number of all edges has 32 bits.
     const std::uint64_t edges = options.clique - 1 + std::uint64_t{2} * options.outside;
     return edges * options.vertices > UINT32_MAX ? "--vertices: too many edges" : "";
   }
@@ -125,7 +126,7 @@ class GraphCluster {
     self.cluster_block(thread, [&](std::uint32_t, auto section) { sections.section(section); });
   }
 
-  /// Listing 1.
+  /// The loop of Listing 1.
   template <auto kLocks>
   static void tried_first(GraphCluster& self, const Thread& thread) {
     self.clear(thread);
@@ -209,7 +210,7 @@ GraphCluster::GraphCluster(const Options& options)
   for (Grower& grower : growers_) grower.members.reserve(options.limit);
 }
 
-/// Each pass begins without clusters.
+/// Removes all clusters before a pass.
 void GraphCluster::clear(const Thread& thread) {
   const Share share = thread.share(vertices_.size());
   thread.wait_for_all();
@@ -241,7 +242,7 @@ void GraphCluster::grow(Grower& grower, std::uint32_t seed, Exclude& exclude) {
   }
 }
 
-/// The links of the last members may not all be counted: then they are more likely to leave.
+/// The sections may not have counted all links of the last members, which are then more likely to leave.
 template <class Exclude>
 void GraphCluster::prune(Grower& grower, Exclude& exclude) {
   auto& members = grower.members;
@@ -259,7 +260,7 @@ void GraphCluster::prune(Grower& grower, Exclude& exclude) {
   }
 }
 
-/// Of one cluster: follows edges within it.
+/// Returns the error of one cluster, or an empty text. Follows the edges within it.
 std::string GraphCluster::error_of(std::uint32_t seed, std::vector<bool>& is_reached) const {
   std::vector<std::uint32_t> members = {seed};
   is_reached[seed] = true;

@@ -7,12 +7,12 @@
 //   tsx-init     a transaction for each pixel
 //   tsx-coarsen  --granularity pixels in a transaction; each row of the image begins a new one
 //   tsx-adapt    the same by an elision::coarsener that adapts
-//   privatised   a histogram for each thread; threads add up a share of the bins each (5.4.2)
+//   privatised   a histogram for each thread; at the end each thread adds up a share of the bins (5.4.2)
 //
 // A section reads and writes one bin of four bytes. Threads have blocks of rows. By default there are more
 // bins than pixels, as in the paper's Fig. 5a, whose sizes are not published.
 //
-// Each bin must have as many pixels as the image has: else "WRONG ..." and exit code 1.
+// At the end each bin must have the number of its pixels in the image: else "WRONG ..." and exit code 1.
 #include <algorithm>
 #include <atomic>
 #include <cinttypes>
@@ -79,7 +79,7 @@ class Histogram {
     for (std::size_t i = rows.begin * width_; i < rows.end * width_; ++i) count(pixels_[i]);
   }
 
-  /// A load and then a store, not one instruction: a count in between is lost.
+  /// Loads and then stores, so a count in between is lost.
   void count(std::uint32_t bin) {
     volatile std::uint32_t& value = bins_[bin];
     value = value + 1;

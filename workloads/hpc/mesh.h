@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An adaptively refined mesh of cubic elements, for ua. Elements have 5 x 5 x 5 collocation points, as NPB's
-// class A to D; those on its faces are gathered in mortar points, which neighbouring elements share.
+// An adaptively refined mesh of cubic elements, for ua. An element has 5 x 5 x 5 collocation points, as in
+// NPB's classes A to D. The points on its faces add to mortar points, which neighbouring elements share.
 //
-// A cube of elements is refined around a point of the domain, twice: each element near it is cut into eight.
-// Lengths are in quarters of the finest element. Mortar points are numbered in the order in which elements
-// reach them, so that most points of an element lie side by side.
+// A cube of elements is refined twice around a point of the domain: each element near the point is cut into
+// eight. Lengths are in quarters of the finest element. Mortar points are numbered in the order in which
+// elements reach them, so that most points of an element lie side by side.
 #pragma once
 
 #include <array>
@@ -46,12 +46,12 @@ inline FaceTable make_face_table() {
 
 struct Element {
   std::array<int, 3> corner;
-  int size;  // of its edges
+  int size;  // length of its edges
 };
 
 class Mesh {
  public:
-  /// `base`: elements along an edge of the domain before refinement.
+  /// `base`: the number of elements along an edge of the domain before refinement.
   Mesh(std::uint32_t base, std::uint64_t seed) {
     CheapRandom random(seed);
     const int size = static_cast<int>(kSide - 1) << kRefinements;
@@ -71,9 +71,9 @@ class Mesh {
   const std::array<std::uint32_t, kPoints>& mortars_of(std::size_t element) const {
     return mortars_of_[element];
   }
-  /// How many elements have that mortar point.
+  /// Returns how many elements share a mortar point.
   std::uint32_t sharers(std::size_t mortar) const { return sharers_[mortar]; }
-  /// Whether the element holds the point around which the mesh is refined.
+  /// Returns whether the element contains the point around which the mesh is refined.
   bool has_source(std::size_t element) const {
     const Element& here = elements_[element];
     bool inside = true;

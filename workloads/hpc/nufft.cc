@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // nufft (TSX paper, sections 5.1 and 5.2): the adjoint of a non-uniform Fourier transform in three
-// dimensions. Only its reduction is here, which spreads samples at any place over the nearest points of a
-// uniform grid; the transform of the grid has no sections. Written from the descriptions in the paper and in
-// Kalamkar et al., IPDPS 2012.
+// dimensions. The program has only the reduction, which spreads samples at any place over the nearest
+// points of a uniform grid. The transform of the grid would have no sections. Written from the descriptions
+// in the paper and in Kalamkar et al., IPDPS 2012.
 //
 //   none         no synchronisation: parts of samples are lost
-//   baseline     a lock of OpenMP for every eight planes of the grid (--planes), taken for the points of a
-//                sample that lie in them
+//   baseline     an OpenMP lock for every eight planes of the grid (--planes). A thread takes it to add to
+//                a sample's points in these planes
 //   elided       the same with elision::mutex
 //   tsx-init     a transaction for each of these sections, under one mutex for all
-//   tsx-coarsen  --granularity of these together
+//   tsx-coarsen  --granularity of these sections in a transaction
 //   tsx-adapt    the same by an elision::coarsener that adapts
 //
 // A sample is spread over 4 x 4 x 4 complex numbers, so by default it has one or two sections, which together
-// write 16 to 32 lines. Threads have blocks of samples, whose places are drawn. That the original has an
-// array of locks and that threads contend for them is what the paper says; how much of the grid a lock covers
-// is an assumption.
+// write 16 to 32 lines. Threads have blocks of samples at random places. The paper says that the original
+// has an array of locks, for which threads contend. How much of the grid a lock covers is an assumption.
 //
-// Values are 1 or -1, weights products of three sixteenths, so sums below 2^12 are exact in any order. The
-// grid must be that of one thread: else "WRONG ..." and exit code 1.
+// Values are 1 or -1 and weights are products of three sixteenths, so sums below 2^12 are exact in any
+// order. The grid must equal the grid that one thread computes: else "WRONG ..." and exit code 1.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -55,7 +54,7 @@ struct Sample {
 
 using Vector = std::array<double, 3>;
 
-/// From -1 to 1.
+/// Draws a number from -1 to 1.
 double draw(CheapRandom& random) { return random.below(1 << 24) / static_cast<double>(1 << 23) - 1; }
 
 Vector draw_in_cube(CheapRandom& random) {
@@ -64,7 +63,7 @@ Vector draw_in_cube(CheapRandom& random) {
   return place;
 }
 
-/// Any direction and any distance from the centre are as likely as others.
+/// All directions and all distances from the centre are equally likely.
 Vector draw_in_ball(CheapRandom& random) {
   const double height = draw(random), angle = std::numbers::pi * draw(random), distance = draw(random);
   const double across = std::sqrt(1 - height * height);
@@ -116,7 +115,7 @@ class Nufft {
   struct alignas(64) OnLine : Lock {};
   using Weights = std::array<float, kWidth>;
 
-  /// Each pass begins with an empty grid.
+  /// Clears the grid before a pass.
   void clear(const Thread& thread) {
     const Share share = thread.share(grid_.size());
     thread.wait_for_all();
@@ -124,8 +123,8 @@ class Nufft {
     thread.wait_for_all();
   }
 
-  /// Calls `visit(lock, add)` for each lock that covers a part of what a sample of the thread is spread over;
-  /// `add()` adds to the points of that part.
+  /// Calls `visit(lock, add)` for each sample of the thread and each lock that covers some of the sample's
+  /// points. `add()` adds to these points.
   template <class Visit>
   void visit(const Thread& thread, Visit visit) {
     const Share share = thread.share(samples_.size());
@@ -155,7 +154,7 @@ class Nufft {
     }
   }
 
-  /// A load and then a store of each number: a change in between is lost.
+  /// Loads and then stores each number, so a change in between is lost.
   static void add(Complex* row, Complex value, const Weights& weights, float weight) {
     for (std::size_t i = 0; i < kWidth; ++i) {
       row[i].real += value.real * (weights[i] * weight);
@@ -163,8 +162,8 @@ class Nufft {
     }
   }
 
-  /// A triangle as wide as the kernel, in steps of a sixteenth. `behind`: how far behind the point before it
-  /// the sample is, from 0 to 1.
+  /// A triangle as wide as the kernel, in steps of a sixteenth. `behind`: the distance of the sample from
+  /// the grid point before it, from 0 to 1.
   static Weights weights_of(float behind) {
     Weights weights;
     for (std::size_t i = 0; i < kWidth; ++i) {

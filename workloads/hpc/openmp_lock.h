@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock of OpenMP, for std::lock_guard: four bytes with libgomp, and waiters that spin before they sleep.
+// An OpenMP lock that std::lock_guard can hold. With libgomp it has four bytes, and waiters spin before
+// they sleep.
 #pragma once
 
 #include <omp.h>

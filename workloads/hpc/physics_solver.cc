@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// physicsSolver (TSX paper, sections 5.1, 5.2 and 5.4, Fig. 5b): contacts between pairs of objects, resolved
+// physicsSolver (TSX paper, sections 5.1, 5.2 and 5.4, Fig. 5b): resolves contacts between pairs of objects
 // by projected successive over-relaxation (PSOR). Written from the paper's description.
 //
 // A pass resolves each contact once: it reads the total force on both objects, corrects the contact's own
-// force so that the objects do not approach each other, keeps that force from pulling, and adds the change to
+// force so that the objects do not approach each other and the force does not pull, and adds the change to
 // both totals.
 //
 //   none         no synchronisation: forces are lost
 //   baseline     a pthread mutex for each object, taken in the order of addresses
 //   elided       the same with elision::mutex, one transaction inside the other
-//   lockset      both as one set (5.2.1); if elision is given up, both are taken
+//   lockset      both mutexes as one set (5.2.1). A thread that gives up elision takes both
 //   tsx-init     a transaction for each contact, under one mutex for all, as in the paper
 //   tsx-coarsen  --granularity contacts in a transaction
 //   tsx-adapt    the same by an elision::coarsener that adapts
-//   barrier      groups of contacts without common objects, with a barrier after each (5.4.2); forming the
-//                groups is not counted
+//   barrier      groups of contacts without common objects, with a barrier after each group (5.4.2). The
+//                counted time does not include forming the groups
 //
 // A section reads two lines of each object and writes one of them, and writes the contact's own line. The
 // scene: objects in a row, each in contact with some of the next ones, and a few large objects that touch
 // many others (--large, --large-percent). Threads have blocks of contacts, in the order of the row.
 //
 // Changes are multiples of 2^-20, so sums are exact in any order. At the end the force on each object must be
-// the sum of those of its contacts, no contact may pull, and if there are forces, the objects must have lost
-// kinetic energy, which each correction lessens: else "WRONG ..." and exit code 1.
+// the sum of those of its contacts, no contact may pull, and if there are forces, the objects must have
+// lost kinetic energy, because each correction reduces it: else "WRONG ..." and exit code 1.
 #include <pthread.h>
 
 #include <algorithm>
@@ -51,13 +51,14 @@ using Vector = std::array<double, 3>;
 
 double dot(const Vector& a, const Vector& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-/// A multiple of 2^-20, for sizes far below 2^31.
+/// Rounds to a multiple of 2^-20. `value` must be far below 2^31.
 double rounded(double value) {
   constexpr double kShift = 6755399441055744.0 / (1 << 20);  // 1.5 * 2^52
   return (value + kShift) - kShift;
 }
 
-/// A pthread mutex and what it guards lie on one line, what is only read on the next one.
+/// One line has a pthread mutex and the data that it guards. The next line has the data that threads only
+/// read.
 struct alignas(128) Object {
   std::mutex mutex;
   Vector force{};  // of all contacts
@@ -65,7 +66,7 @@ struct alignas(128) Object {
   double inverse_mass = 1;
 };
 
-/// Belongs to the thread that resolves it.
+/// A contact belongs to the thread that resolves it.
 struct alignas(64) Contact {
   std::uint32_t one, other;
   Vector normal;  // from one to the other
@@ -143,7 +144,7 @@ class PhysicsSolver {
   Contact draw_contact(const Options& options, CheapRandom& random) const;
   void form_groups(CheapRandom& random);
   void resolve(Contact& contact);
-  /// How fast the objects of a contact approach each other, with the forces so far.
+  /// Returns how fast the objects of a contact approach each other, with the forces so far.
   double approach(const Contact& contact) const;
   double kinetic_energy() const;
 
@@ -170,7 +171,8 @@ PhysicsSolver::PhysicsSolver(const Options& options)
     for (double& part : objects_[i].velocity) part = signed_unit();
   }
   for (std::uint32_t i = 0; i < options.contacts; ++i) contacts_.push_back(draw_contact(options, random));
-  // In the order of the row. Large objects have the lowest numbers, so the other one decides.
+  // Contacts are in the order of the row. Large objects have the lowest numbers, so the other object
+  // decides.
   std::ranges::sort(contacts_, {},
                     [](const Contact& contact) { return std::max(contact.one, contact.other); });
   for (Contact& contact : contacts_) {
@@ -182,8 +184,9 @@ PhysicsSolver::PhysicsSolver(const Options& options)
   if (options.variant == "barrier") form_groups(random);
 }
 
-/// In an order that is drawn: along the row, each contact would have to follow the one before it. Then in the
-/// order of the row, so that a thread has the same objects in all groups.
+/// Puts contacts into groups in a random order: in the order of the row, each contact would have to follow
+/// the one before it. Then sorts each group in the order of the row, so that a thread has the same objects
+/// in all groups.
 void PhysicsSolver::form_groups(CheapRandom& random) {
   std::vector<std::uint32_t> order(contacts_.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) {
@@ -214,7 +217,7 @@ double PhysicsSolver::approach(const Contact& contact) const {
   return sum;
 }
 
-/// The section. Each number is loaded and then stored: a change in between is lost.
+/// The work of a section. It loads and then stores each number, so a change in between is lost.
 void PhysicsSolver::resolve(Contact& contact) {
   Object &one = objects_[contact.one], &other = objects_[contact.other];
   const double change = -kRelaxation * approach(contact) / (one.inverse_mass + other.inverse_mass);

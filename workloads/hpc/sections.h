@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sections of a thread under the one lock of all sections, in the ways of the TSX paper (section 5.2).
-// Each class is made for a pass of a thread. Its destructor ends what is open.
+// Runs a thread's sections under the one lock of all sections, in the variants of the TSX paper (section
+// 5.2). A thread makes an object of one of these classes for each pass. The destructor ends an open
+// transaction.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,9 @@ class OneByOne {
   elision::mutex& mutex_;
 };
 
-/// As many sections in a transaction as the granularity says: the paper's tsx.coarsen. The code between them
-/// is in the transaction too (Listing 3), and runs under the lock where that is taken.
+/// A transaction for as many sections as the granularity says: the paper's tsx.coarsen. The transaction
+/// also has the code between the sections (Listing 3). If the thread takes the lock, that code runs under
+/// it.
 class Coarsened {
  public:
   explicit Coarsened(const Thread& thread) : mutex_(thread.mutex), granularity_(thread.granularity) {}
@@ -57,11 +59,11 @@ class Coarsened {
  private:
   elision::mutex& mutex_;
   const std::uint32_t granularity_;
-  std::uint32_t sections_ = 0;  // in the open transaction
+  std::uint32_t sections_ = 0;  // sections in the open transaction
 };
 
-/// The same by an elision::coarsener that adapts: sections whose transaction aborts for good take the lock
-/// one by one.
+/// As coarsen, with an elision::coarsener that adapts: if a transaction fails for good, its sections take
+/// the lock one by one.
 class Adaptive {
  public:
   explicit Adaptive(const Thread& thread) : mutex_(thread.mutex) {}

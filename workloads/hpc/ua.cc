@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ua (TSX paper, sections 5.1 and 5.2, Listing 2): heat on an adaptively refined mesh, NPB's Unstructured
-// Adaptive. Written from the descriptions in the paper and in NPB's report NAS-04-006.
+// ua (TSX paper, sections 5.1 and 5.2, Listing 2): heat on an adaptively refined mesh, as NPB's
+// Unstructured Adaptive. Written from the descriptions in the paper and in NPB's report NAS-04-006.
 //
 // In a time step, each thread smooths the values in its elements (NPB multiplies them with matrices), gathers
 // the values on their faces in the mortar points, waits for the others, and scatters the mean of each mortar
@@ -9,17 +9,17 @@
 //   none         no synchronisation: deposits are lost
 //   baseline     an atomic addition for each point of a face
 //   tsx-init     a transaction for each point
-//   tsx-static   one for the four corners of a face together, and one for each other point
-//   tsx-coarsen  the same, and --granularity of these sections together
+//   tsx-static   a transaction for the four corners of a face, and one for each other point
+//   tsx-coarsen  the same sections, --granularity of them in a transaction
 //   tsx-adapt    the same by an elision::coarsener that adapts
 //
 // A section adds to one mortar point of eight bytes, or to four. A corner of an element is on three faces,
-// each of which deposits a third, a point of an edge on two. Where elements of two sizes meet, they share the
-// points of the larger one; NPB's projection between both is left out. The mesh is refined before the
-// run, and does not change in it.
+// each of which deposits a third. A point of an edge is on two faces. Where elements of two sizes meet,
+// they share the points of the larger element. The program leaves out NPB's projection between the two. It
+// refines the mesh before the run and does not change it afterwards.
 //
-// Deposits are multiples of 2^-20, so sums are exact in any order. After the run all values must be those
-// that one thread computes: else "WRONG ..." and exit code 1.
+// Deposits are multiples of 2^-20, so sums are exact in any order. After the run all values must equal
+// those that one thread computes: else "WRONG ..." and exit code 1.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -38,8 +38,8 @@ using namespace workloads::hpc;  // the mesh's names
 using workloads::CommandLine;
 using workloads::Share;
 
-/// A third of a multiple of 3 * 2^-20 is a multiple of 2^-20: the product with the nearest double rounds to
-/// it.
+/// A third of a multiple of 3 * 2^-20 is a multiple of 2^-20: the product with the double nearest to 1/3
+/// rounds to that multiple.
 constexpr double kThird = 1.0 / 3, kUnit3 = 3.0 / (1 << 20);
 
 class Ua {
@@ -136,7 +136,7 @@ class Ua {
     }
   }
 
-  /// A load and then a store: another thread's deposit in between is lost.
+  /// Loads and then stores, so another thread's deposit in between is lost.
   static void add(double& mortar, double amount) {
     volatile double& value = mortar;
     value = value + amount;
@@ -150,8 +150,8 @@ class Ua {
   std::vector<double> mortars_;
 };
 
-/// Each value becomes a mean of its neighbours and itself along one direction after the other, then a
-/// multiple of three units. The source stays hot.
+/// Replaces each value by the mean of itself and its neighbours, along one direction after the other, and
+/// rounds it to a multiple of three units. The source stays hot.
 void Ua::smooth(std::size_t element) {
   Values& values = values_[element];
   if (mesh_.has_source(element)) values[kPoints / 2] = 1;
@@ -161,7 +161,7 @@ void Ua::smooth(std::size_t element) {
   for (double& value : values) value = kUnit3 * static_cast<int>(value * (1 / kUnit3));
 }
 
-/// Along the direction in which neighbours are kStride apart.
+/// Smooths along the direction in which neighbours are kStride apart.
 template <std::size_t kStride, std::size_t kSecond, std::size_t kThirdStride>
 void Ua::smooth_lines(Values& values) {
   for (std::size_t i = 0; i < kSide; ++i) {
@@ -188,7 +188,7 @@ void Ua::scatter(std::size_t element) {
 std::string Ua::error(unsigned passes) const {
   Ua alone(options_);
   elision::mutex mutex;
-  SpinBarrier barrier(1);
+  workloads::SpinBarrier barrier(1);
   for (unsigned pass = 0; pass < passes; ++pass)
     in_sections<Unsynchronised, false>(alone, Thread{0, 1, 1, mutex, barrier});
   std::size_t wrong = 0;

@@ -35,19 +35,17 @@
 #include "network/stack.h"
 #include "support.h"
 #include "team.h"
+#include "team_options.h"
 
 namespace workloads::network {
 
 using Bytes = std::vector<unsigned char>;
 
-struct Options {
-  unsigned threads = 8;
+struct Options : TeamOptions {
   std::uint32_t messages = 1;  // of a client
   std::uint32_t message_bytes = 1;
   std::uint32_t mtu = 1500;
   std::string locks = "socket";
-  std::uint64_t seed = 1;
-  bool no_pin = false;
 };
 
 /// A thread's end of a connection.
@@ -92,9 +90,8 @@ class Run {
         options_.threads, !options_.no_pin, [&](unsigned) { return Maker(stack_.zones()); },
         [&](unsigned thread, Maker& maker, TeamBarrier&) { work(thread, maker); });
     report();
-    const std::string wrong = complaint();
-    if (!wrong.empty()) std::printf("%s\n", wrong.c_str());
-    return wrong.empty() && workload_.report() ? 0 : 1;
+    const int code = exit_code(complaint());
+    return code == 0 && !workload_.report() ? 1 : code;
   }
 
  private:
@@ -190,22 +187,18 @@ std::string complaint(const Options& options) {
 template <class Workload>
 int program(int argc, char** argv) {
   Options options;
+  options.threads = 8;
   options.messages = Workload::kMessages;
   options.message_bytes = Workload::kMessageBytes;
   CommandLine line(Workload::kName, Workload::kDescription);
-  line.add("--threads", options.threads, "two for the network, the others servers and clients in pairs")
+  add_team_options(line, options, "two for the network, the others servers and clients in pairs")
       .within(4, 512);
   line.add("--messages", options.messages, "of each client").within(1, 1 << 20);
   line.add("--bytes", options.message_bytes, "of a message").within(1, 1 << 26);
   line.add("--mtu", options.mtu, "most bytes of a packet, with 40 of headers").within(104, 16384);
   line.add("--locks", options.locks, "one lock for each socket, or for each host").one_of({"socket", "host"});
-  line.add("--seed", options.seed, "of the streams");
-  line.add_flag("--no-pin", options.no_pin, "leave threads to the scheduler");
   if (const auto code = line.parse(argc, argv)) return *code;
-  if (const std::string wrong = complaint<Workload>(options); !wrong.empty()) {
-    std::fprintf(stderr, "%s: %s\n", Workload::kName, wrong.c_str());
-    return 2;
-  }
+  if (const std::string wrong = complaint<Workload>(options); !wrong.empty()) return line.refuse(wrong);
   return std::make_unique<Run<Workload>>(options)->run();
 }
 

@@ -162,8 +162,8 @@ int run(const Options& options) {
     found.emplace(itemset->items, static_cast<double>(itemset->support));
   std::printf("itemsets: %zu\n", found.size());
   std::printf("candidates: %zu\n", apriori.candidates());
-  if (!apriori.is_counted()) return verdict("number of candidates");
-  return verdict(found == right && found.size() == apriori.frequent().size() ? nullptr : "itemsets");
+  if (!apriori.is_counted()) return exit_code_if_wrong("number of candidates");
+  return exit_code_if_wrong(found == right && found.size() == apriori.frequent().size() ? "" : "itemsets");
 }
 
 }  // namespace

@@ -4,22 +4,22 @@
 // the descriptions of both suites (Kestor et al., ICPE 2011; Bienia et al., PACT 2008).
 //
 // A box is divided into cells, as wide as a particle's radius of influence; each thread owns a block of
-// columns. A frame: particles go into the cell where they now are; densities: each pair of near particles
-// adds to both; forces: the same; walls; each particle moves. A cell at the border of a block can be written
-// by other threads, and only there are sections:
+// columns. A frame: a thread puts particles into the cells where they now are; adds to the densities of
+// both particles of each near pair, and to their forces; applies the walls; moves each particle. Other
+// threads can write only the cells at the border of a block, so only accesses to these are in sections:
 //
 //   insert       a particle into a cell: counts, writes 36 bytes; every 16 particles allocates a further cell
 //   density      adds to one particle's density: reads and writes 4 bytes; two for each pair
 //   force        adds to one particle's acceleration: reads and writes 12 bytes; two for each pair
 //
-// Fine-grained locks: a border cell has 128 mutexes; the first one is for insertions, and particle i has
-// number i modulo 128. A cell has 16 particles and a link, and each property of these lies together, as in
-// the original.
+// Fine-grained locks: a border cell has 128 mutexes. Mutex 0 guards insertions, mutex i modulo 128 guards
+// particle i. A cell has 16 particles and a link. As in the original, the values of each property lie
+// together.
 //
-// A pair adds multiples of 2^-14 to densities and of 2^-10 to accelerations, and of these at most 256: sums
-// are exact in any order. So a frame's forces between particles must add up to 0, and all particles must be
-// where one thread finds them. Some of the densities are also compared with a sum over all particles. Else
-// "WRONG ..." and exit code 1.
+// A pair adds multiples of 2^-14 to densities, and multiples of 2^-10, at most 256, to accelerations, so
+// sums are exact in any order. A frame's forces between particles must add up to 0, and all particles must
+// be where one thread finds them. The program also compares some densities with a sum over all particles.
+// Else "WRONG ..." and exit code 1.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -50,7 +50,7 @@ struct Options {
   unsigned frames = 2, columns = 16, height = 8;
 };
 
-/// The nearest multiple of 2^-Bits. Of a number below 2^(22 - Bits).
+/// Returns the nearest multiple of 2^-Bits. `value` must be below 2^(22 - Bits).
 template <int Bits>
 float rounded(float value) {
   constexpr float kShift = 1.5f * static_cast<float>(1 << (23 - Bits));
@@ -59,7 +59,7 @@ float rounded(float value) {
 
 float force_part(float value) { return rounded<10>(std::clamp(value, -256.0f, 256.0f)); }
 
-/// A particle, without its place in memory.
+/// The values of a particle, without its place in memory.
 using State = std::array<float, 10>;
 
 class Fluid {
@@ -78,7 +78,7 @@ class Fluid {
     fill(options);
   }
 
-  /// What each thread does.
+  /// The work of each thread.
   void work(Worker& worker) {
     for (unsigned frame = 0; frame < frames_; ++frame) {
       rebuild(worker, grids_[frame % 2], grids_[1 - frame % 2]);
@@ -86,7 +86,7 @@ class Fluid {
     }
   }
 
-  /// The densities of a first frame's particles in some cells, and the same by sums over all particles.
+  /// Compares the first frame's densities in some cells with sums over all particles.
   bool densities_are_right(Worker& worker) {
     rebuild(worker, grids_[0], grids_[1]);
     add_densities(worker, grids_[1]);
@@ -100,10 +100,10 @@ class Fluid {
     return true;
   }
 
-  /// All particles after the work, in an order of their states.
+  /// Returns all particles after the work, sorted by their states.
   std::vector<State> particles() { return particles(grids_[frames_ % 2]); }
 
-  /// Of all frames' forces between particles.
+  /// Returns whether the forces between particles add up to 0 over all frames.
   bool forces_add_up_to_zero() const {
     double x = 0, y = 0, z = 0;
     for (const ForceSum& sum : force_sums_) x += sum.x, y += sum.y, z += sum.z;
@@ -118,7 +118,7 @@ class Fluid {
     double x = 0, y = 0, z = 0;
   };
 
-  /// The lower half, by particles at equal distances but for a little.
+  /// Fills the lower half of the box with particles at nearly equal distances.
   void fill(const Options& options) {
     CheapRandom random(options.team.seed);
     const auto little = [&random] { return (static_cast<float>(random.below(1000)) / 1000 - 0.5f) * 0.2f; };
@@ -261,7 +261,7 @@ class Fluid {
     push(at.z, space_.width(), speed.z, cell.acceleration[i].z);
   }
 
-  /// By less than a cell.
+  /// Moves a particle by less than the width of a cell.
   static void advance(Cell& cell, std::size_t i) {
     Vector next = cell.half_velocity[i] + cell.acceleration[i] * kTimeStep;
     for (float* const speed : {&next.x, &next.y, &next.z})
@@ -299,9 +299,9 @@ int run(const Options& options) {
   run_together(options.team, "particles", std::uint64_t{count} * options.frames,
                [&](Worker& worker) { fluid.work(worker); });
   std::printf("fluid: %zu\n", count);
-  if (!densities_are_right) return verdict("densities of one thread");
-  if (!fluid.forces_add_up_to_zero()) return verdict("sum of forces");
-  return verdict(fluid.particles() == alone.particles() ? nullptr : "particles");
+  if (!densities_are_right) return exit_code_if_wrong("densities of one thread");
+  if (!fluid.forces_add_up_to_zero()) return exit_code_if_wrong("sum of forces");
+  return exit_code_if_wrong(fluid.particles() == alone.particles() ? "" : "particles");
 }
 
 std::string complaint(const Options& options) {
@@ -321,9 +321,6 @@ int main(int argc, char** argv) {
   line.add("--columns", options.columns, "cells along the box's width and depth").within(3, 256);
   line.add("--height", options.height, "cells along the box's height").within(2, 256);
   if (const auto code = line.parse(argc, argv)) return *code;
-  if (const std::string wrong = rms::complaint(options); !wrong.empty()) {
-    std::fprintf(stderr, "fluidanimate: %s\n", wrong.c_str());
-    return 2;
-  }
+  if (const std::string wrong = rms::complaint(options); !wrong.empty()) return line.refuse(wrong);
   return rms::run(options);
 }

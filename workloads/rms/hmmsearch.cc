@@ -5,15 +5,16 @@
 //
 // A thread repeats: read the next sequence; score it by the Viterbi algorithm; note the score. Sections:
 //
-//   read     the next sequence from the file, by fgets into a buffer of the C library, so that every few
-//            sequences one section makes a system call; its memory comes from malloc and grows by realloc
+//   read     reads the next sequence by fgets, from a buffer of the C library, so that every few sequences
+//            one section makes a system call; its memory comes from malloc and grows by realloc
 //   note     counts the score in a histogram, which grows by realloc; a high score also becomes a hit, with
 //            memory for the hit and its name
 //
 // Fine-grained locks: one for the file and one for the result, as in the original.
 //
-// Scores are integers, thousandths of a bit. The score of the family's most likely member must be what its
-// path scores, and hits and histogram those of one thread without locks: else "WRONG ..." and exit code 1.
+// Scores are integers, thousandths of a bit. The score of the family's most likely member must equal the
+// score of its path, and hits and histogram must equal those of one thread without locks: else "WRONG ..."
+// and exit code 1.
 #include <stdio_ext.h>
 #include <unistd.h>
 
@@ -75,7 +76,7 @@ std::string draw_sequences(const Options& options, const Profile& profile, Cheap
   return text;
 }
 
-/// A sequence as it was read. It owns its memory, which is that of malloc.
+/// A sequence of the file. It owns its memory, which comes from malloc.
 struct Sequence {
   char* name = nullptr;
   char* residues = nullptr;
@@ -87,12 +88,12 @@ void release(Sequence& sequence) {
   std::free(sequence.residues);
 }
 
-/// Reads sequences one by one. It always has the next one's first line.
+/// Reads sequences one by one. It always holds the first line of the next sequence.
 class Reader {
  public:
   explicit Reader(const InputFile& file) : file_(::fdopen(::dup(file.descriptor()), "r")) {
     if (file_ == nullptr) std::abort();
-    ::__fsetlocking(file_, FSETLOCKING_BYCALLER);  // sections guard it, no lock of the C library
+    ::__fsetlocking(file_, FSETLOCKING_BYCALLER);  // sections guard it, not a lock of the C library
     ::rewind(file_);
     has_line_ = read_line();
   }
@@ -100,7 +101,7 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  /// Returns whether there was one more.
+  /// Returns false if the file has no more sequences.
   bool next(Sequence& sequence) {
     if (!has_line_) return false;
     const std::size_t name_length = std::strcspn(line_ + 1, " \n");
@@ -154,7 +155,7 @@ class Result {
     if (score >= threshold) add_hit(sequence.name, score);
   }
 
-  /// The hits, the best one first.
+  /// Returns the hits, the best one first.
   std::vector<Hit> ranked() const {
     std::vector<Hit> ranked;
     for (std::size_t i = 0; i < hit_count_; ++i) ranked.emplace_back(hits_[i]->score, hits_[i]->name);
@@ -164,7 +165,7 @@ class Result {
     return ranked;
   }
 
-  /// The bins that are not empty: a whole number of bits, and how many scores.
+  /// Returns the bins that are not empty: a whole number of bits, and the number of scores.
   std::vector<std::pair<int, int>> histogram() const {
     std::vector<std::pair<int, int>> full;
     for (int bin = 0; bin < bin_count_; ++bin)
@@ -195,7 +196,7 @@ class Result {
     ++bins_[bits - lowest_];
   }
 
-  /// Adds empty ones at the end.
+  /// Adds empty bins at the end.
   void grow_bins(int more) {
     const std::size_t bytes = static_cast<std::size_t>(bin_count_ + more) * sizeof *bins_;
     bins_ = static_cast<int*>(need(std::realloc(bins_, bytes)));
@@ -227,7 +228,7 @@ class Search {
       codes_[static_cast<unsigned char>(kResidues[i])] = static_cast<unsigned char>(i);
   }
 
-  /// What each thread does.
+  /// The work of each thread.
   void work(Worker& worker) {
     std::vector<unsigned char> digits;
     for (;;) {
@@ -259,11 +260,11 @@ class Search {
   alignas(128) Result result_;
 };
 
-const char* complaint(const Options& options, const Search& search, const Search& alone) {
+std::string complaint(const Options& options, const Search& search, const Search& alone) {
   if (search.read() != options.sequences || alone.read() != options.sequences) return "number of sequences";
   if (search.result().histogram() != alone.result().histogram()) return "histogram";
   if (search.result().ranked() != alone.result().ranked()) return "hits";
-  return nullptr;
+  return "";
 }
 
 bool scores_are_right(const Profile& profile) {
@@ -276,7 +277,7 @@ bool scores_are_right(const Profile& profile) {
 int run(const Options& options) {
   CheapRandom random(options.team.seed);
   const Profile profile(options.states, random);
-  if (!scores_are_right(profile)) return verdict("score of the most likely member");
+  if (!scores_are_right(profile)) return exit_code_if_wrong("score of the most likely member");
   const InputFile file(draw_sequences(options, profile, random));
   const int threshold = profile.best_score() / 4;
   const auto alone = std::make_unique<Search>(profile, file, threshold);
@@ -284,7 +285,7 @@ int run(const Options& options) {
   const auto search = std::make_unique<Search>(profile, file, threshold);
   run_together(options.team, "sequences", options.sequences, [&](Worker& worker) { search->work(worker); });
   std::printf("hits: %zu\n", search->result().ranked().size());
-  return verdict(complaint(options, *search, *alone));
+  return exit_code_if_wrong(complaint(options, *search, *alone));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "command_line.h"
+#include "team_options.h"
 
 namespace workloads::rms {
 
@@ -18,20 +19,15 @@ enum class Locking {
   kFine,  // the mutex that the section names: the TSX paper's fgl
 };
 
-struct TeamOptions {
-  unsigned threads = 1;
-  std::uint64_t seed = 1;
+struct TeamOptions : workloads::TeamOptions {
   std::string locks = "fine";
-  bool no_pin = false;
 
   Locking locking() const { return locks == "one" ? Locking::kOne : Locking::kFine; }
 };
 
 inline void add_team_options(CommandLine& line, TeamOptions& options) {
-  line.add("--threads", options.threads).within(1, 256);
-  line.add("--seed", options.seed, "of the input");
+  workloads::add_team_options(line, options).within(1, 256);
   line.add("--locks", options.locks, "one: a mutex for all sections; fine: many").one_of({"one", "fine"});
-  line.add_flag("--no-pin", options.no_pin, "leave threads to the scheduler");
 }
 
 /// What the threads of a program share.

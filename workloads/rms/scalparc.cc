@@ -4,19 +4,19 @@
 // "ScalParC: A New Scalable and Efficient Parallel Classification Algorithm for Mining Large Datasets", IPPS
 // 1998).
 //
-// Each attribute has a list of all records, sorted by its value at first; a node of the tree has the same
-// range of each list. For each node of a level, threads take attributes and look for the split with the
-// least Gini index. One thread chooses among them, makes the children, and notes in a table which of them
-// each record goes to. Then threads take attributes again and divide their lists by that table, and count
-// classes for the children. Sections are on a node:
+// Each attribute has a list of all records, which is sorted by the attribute's value at first. A node of
+// the tree has the same range of each list. For each node of a level, threads take attributes and look for
+// the split with the least Gini index. One thread chooses a split, makes the children, and notes each
+// record's child in a table. Then threads take attributes again, divide their lists by that table, and
+// count classes for the children. Sections access a node:
 //
-//   take attributes      reads and writes the next attribute's number, both times
+//   take attributes      reads and writes the number of the next attribute
 //   note classes         writes a flag, twice if there is more than one class
 //
 // A section reads and writes one line of memory. Fine-grained locks: a mutex for each node.
 //
-// A class is a union of boxes over some attributes. Classes of a node must add up alike by each attribute;
-// each record must get to a leaf of its class; and the tree must be the one that a thread grows alone: else
+// A class is a union of boxes over some attributes. A node's class counts must be equal for all attributes,
+// each record must reach a leaf of its class, and the tree must equal the tree that one thread grows: else
 // "WRONG ..." and exit code 1.
 #include <algorithm>
 #include <array>
@@ -44,9 +44,10 @@ struct Split {
   double impurity = 2;  // more than any
   std::size_t attribute = 0;
   std::size_t left_size = 0;
-  float value = 0;  // the least one of the right child
+  float value = 0;  // the least value of the right child
 
-  /// The order of attributes decides between equal ones, so that it does not matter which thread found them.
+  /// The order of attributes decides between equal splits, so the result does not depend on which thread
+  /// found them.
   bool is_better_than(const Split& other) const {
     return std::pair(impurity, attribute) < std::pair(other.impurity, other.attribute);
   }
@@ -56,7 +57,7 @@ struct Node {
   Node(std::size_t begin_, std::size_t size_, std::size_t attributes, unsigned threads)
       : begin(begin_), size(size_), counts(attributes), found(threads) {}
 
-  // What sections read and write.
+  // Sections read and write these.
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   std::size_t next_attribute = 0;
   bool has_several_classes = false;
@@ -78,7 +79,7 @@ class Classifier {
     level_.push_back(root_.get());
   }
 
-  /// What each thread does.
+  /// The work of each thread.
   void work(Worker& worker) {
     while (!level_.empty()) {
       for (Node* const node : level_) find_splits(worker, *node);
@@ -94,7 +95,7 @@ class Classifier {
   const Node& root() const { return *root_; }
   unsigned levels() const { return levels_; }
   unsigned nodes() const { return nodes_; }
-  /// Whether classes of each node added up alike by each attribute.
+  /// Returns whether each node's class counts were equal for all attributes.
   bool counts_agree() const { return counts_agree_; }
 
  private:
@@ -143,7 +144,8 @@ class Classifier {
         });
   }
 
-  /// The least Gini index of the two parts, weighted by their sizes, between two different values.
+  /// Returns the split between two different values with the least Gini index of the two parts, weighted by
+  /// their sizes.
   Split best_split(const Node& node, std::size_t attribute) const {
     const Entry* const entries = &lists_[attribute][node.begin];
     ClassCounts below{}, above = node.counts[attribute];
@@ -186,7 +188,7 @@ class Classifier {
         worker, node, [](std::size_t) {}, [&](std::size_t attribute) { divide(node, attribute); });
   }
 
-  /// Keeps the order of each part.
+  /// Divides an attribute's list between the children and keeps the order of each part.
   void divide(Node& node, std::size_t attribute) {
     Entry* const entries = &lists_[attribute][node.begin];
     List left, right;
@@ -210,7 +212,7 @@ class Classifier {
 
   const unsigned threads_;
   std::vector<List> lists_;                // by attribute
-  std::vector<unsigned char> goes_right_;  // by record; of its node's children
+  std::vector<unsigned char> goes_right_;  // by record: whether it goes to the right child
   std::unique_ptr<Node> root_;
   std::vector<Node*> level_;
   unsigned levels_ = 0, nodes_ = 0;
@@ -225,7 +227,7 @@ bool are_alike(const Node& a, const Node& b) {
          are_alike(*a.left, *b.left) && are_alike(*a.right, *b.right);
 }
 
-/// Whether each record gets to a leaf with its class alone.
+/// Returns whether each record reaches a leaf that has only its class.
 bool classifies(const Node& root, const Records& records) {
   for (std::size_t record = 0; record < records.size(); ++record) {
     const Node* node = &root;
@@ -238,10 +240,10 @@ bool classifies(const Node& root, const Records& records) {
   return true;
 }
 
-const char* complaint(const Classifier& grown, const Classifier& alone, const Records& records) {
+std::string complaint(const Classifier& grown, const Classifier& alone, const Records& records) {
   if (!grown.counts_agree()) return "class counts";
   if (!are_alike(grown.root(), alone.root())) return "tree";
-  return classifies(grown.root(), records) ? nullptr : "classes";
+  return classifies(grown.root(), records) ? "" : "classes";
 }
 
 int run(const Options& options) {
@@ -250,7 +252,7 @@ int run(const Options& options) {
   run_alone([&](Worker& worker) { alone.work(worker); });
   run_together(options.team, "records", records.size(), [&](Worker& worker) { grown.work(worker); });
   std::printf("nodes: %u\nlevels: %u\n", grown.nodes(), grown.levels());
-  return verdict(complaint(grown, alone, records));
+  return exit_code_if_wrong(complaint(grown, alone, records));
 }
 
 }  // namespace

@@ -266,8 +266,8 @@ int run(const Options& options) {
   const ItemsetNumbers found = mine.found();
   std::printf("itemsets: %zu\n", found.size());
   std::printf("candidates: %zu\n", mine.candidates());
-  if (!mine.is_counted()) return verdict("number of candidates");
-  return verdict(found == right ? nullptr : "itemsets");
+  if (!mine.is_counted()) return exit_code_if_wrong("number of candidates");
+  return exit_code_if_wrong(found == right ? "" : "itemsets");
 }
 
 }  // namespace

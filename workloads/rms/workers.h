@@ -2,51 +2,18 @@
 // The threads of an RMS-TM program: how they wait for each other, share their work, and end.
 #pragma once
 
-#include <immintrin.h>
-#include <sched.h>
-
-#include <atomic>
 #include <cinttypes>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <vector>
 
-#include "conflict_free.h"
 #include "rms/locks.h"
+#include "spin_barrier.h"
 #include "support.h"
 #include "team.h"
 
 namespace workloads::rms {
-
-/// A barrier whose waiters spin, as those of OpenMP do. After a while they give their CPU away, in case
-/// there are more threads than CPUs.
-class SpinBarrier {
- public:
-  explicit SpinBarrier(unsigned threads) : threads_(threads) {}
-
-  void wait() {
-    const unsigned phase = phase_.load(std::memory_order_relaxed);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
-      arrived_.store(0, std::memory_order_relaxed);
-      phase_.store(phase + 1, std::memory_order_release);
-      return;
-    }
-    for (unsigned turn = 0; phase_.load(std::memory_order_acquire) == phase; ++turn) {
-      if (turn < kTurns) {
-        _mm_pause();
-      } else {
-        sched_yield();
-      }
-    }
-  }
-
- private:
-  static constexpr unsigned kTurns = 2000;
-  const unsigned threads_;
-  alignas(128) std::atomic<unsigned> arrived_{0};
-  alignas(128) std::atomic<unsigned> phase_{0};
-};
 
 /// What a thread of the program knows.
 struct Worker {
@@ -94,13 +61,6 @@ void run_together(const TeamOptions& options, const char* what, std::uint64_t nu
   for (const std::uint64_t count : counts) sum += count;
   std::printf("sections: %" PRIu64 "\n", sum);
   print_throughput(what, number, run_ns);
-}
-
-/// Prints a check's complaint as one line, if there is one. Returns the exit code.
-inline int verdict(const char* complaint) {
-  if (complaint == nullptr) return 0;
-  std::printf("WRONG %s\n", complaint);
-  return 1;
 }
 
 }  // namespace workloads::rms

@@ -9,7 +9,6 @@
 //   template <class Sections> int run(const Options&)     builds the input, runs, checks; its exit code
 #include PROGRAM_HEADER
 
-#include <cstdio>
 #include <map>
 #include <string>
 #include <vector>
@@ -43,11 +42,6 @@ const std::map<std::string, Run>& back_ends() {
   return kBackEnds;
 }
 
-int complain(const std::string& complaint) {
-  std::fprintf(stderr, "%s: %s\n", PROGRAM_STRING(PROGRAM), complaint.c_str());
-  return 2;
-}
-
 int program(int argc, char** argv) {
   Options options;
   std::string back_end = sections::GlobalLock::kName;
@@ -55,14 +49,12 @@ int program(int argc, char** argv) {
   for (const auto& [name, run] : back_ends()) names.push_back(name);
   CommandLine line(PROGRAM_STRING(PROGRAM), kDescription);
   line.add("--back-end", back_end, "what makes sections exclude each other").one_of(names);
-  line.add("--threads", options.team.threads).within(1, 1024);
-  line.add("--seed", options.team.seed, "of the input");
-  line.add_flag("--no-pin", options.team.no_pin, "leave threads to the scheduler");
+  add_team_options(line, options.team).within(1, 1024);
   add_options(line, options);
   if (const auto code = line.parse(argc, argv)) return *code;
   if (back_end == sections::Sequential::kName && options.team.threads != 1)
-    return complain("--back-end sequential: one thread only");
-  if (const std::string wrong = complaint(options); !wrong.empty()) return complain(wrong);
+    return line.refuse("--back-end sequential: one thread only");
+  if (const std::string wrong = complaint(options); !wrong.empty()) return line.refuse(wrong);
   return back_ends().at(back_end)(options);
 }
 

@@ -10,14 +10,11 @@
 #include "sections/plain.h"
 #include "support.h"
 #include "team.h"
+#include "team_options.h"
 
 namespace workloads::sections {
 
-struct TeamOptions {
-  unsigned threads = 1;
-  std::uint64_t seed = 1;
-  bool no_pin = false;
-};
+using workloads::TeamOptions;
 
 /// Runs `work(thread of the back end, index, barrier)` on as many threads as asked, which begin together.
 /// Prints the throughput as the other workloads do, and "aborts:" if the back end counts them. `Sections`:
@@ -40,8 +37,7 @@ void run_sections(Sections& shared, const TeamOptions& options, Work work) {
 /// Returns whether a program's check found an error, and prints it as one line. `complaint`: the error, or
 /// null.
 inline bool is_wrong(const char* complaint) {
-  if (complaint != nullptr) std::printf("WRONG %s\n", complaint);
-  return complaint != nullptr;
+  return exit_code_if_wrong(complaint != nullptr ? complaint : "") != 0;
 }
 
 }  // namespace workloads::sections

@@ -2,9 +2,9 @@
 // Gravity between bodies by a tree of cells (Barnes and Hut), as SPLASH-2's Barnes: threads load their
 // bodies into one octree, compute centres of mass, then the forces on their bodies, and move them.
 //
-// Sections: a body is put into an empty place of a cell, or a cell with both into the place of another
-// body, under one of 2048 mutexes by the cell. Threads walk down to that place outside of sections. Most
-// time is in forces: type I of the TxSampler paper (Figure 8).
+// Sections: a thread puts a body into an empty place of a cell, or replaces another body by a new cell with
+// both, under one of 2048 mutexes that the cell determines. Threads walk down to that place outside of
+// sections. They spend most time on forces: type I of the TxSampler paper (Figure 8).
 //
 // The tree does not depend on the order of bodies, so neither does any sum. Check: kernel.h, and a tree
 // with each body once.
@@ -28,7 +28,7 @@ using Vector = std::array<double, 3>;
 /// A body, or a cell with eight places.
 struct Node {
   bool is_cell;
-  Vector position{};  // of a body; the centre of mass of a cell
+  Vector position{};  // a cell's is its centre of mass
   double mass = 0;
 };
 
@@ -46,7 +46,7 @@ struct Cell : Node {
   double side;
   std::array<std::atomic<Node*>, 8> places{};
 
-  /// The number of the place where a position is.
+  /// Returns the number of the place that contains a position.
   std::size_t place_of(const Vector& at) const {
     std::size_t place = 0;
     for (std::size_t d = 0; d < 3; ++d) place |= (at[d] >= low[d] + side / 2 ? std::size_t{1} : 0) << d;
@@ -64,7 +64,7 @@ class Barnes {
  public:
   static constexpr const char *kName = "barnes", *kDescription = "SPLASH-2's Barnes: gravity by an octree",
                               *kWhat = "bodies";
-  struct Options : workloads::splash::KernelOptions {
+  struct Options : workloads::TeamOptions {
     std::uint32_t bodies = 512;
     std::uint32_t steps = 2;
   };
@@ -78,7 +78,7 @@ class Barnes {
       : options_(options), bodies_(options.bodies), cells_(options.threads), locks_(kLocks) {
     workloads::CheapRandom random(options.seed);
     for (Body& body : bodies_) {
-      // In a sphere, and denser near its middle.
+      // Bodies are in a sphere and denser near its middle.
       const double radius = std::pow((1 + random.below(1u << 20)) / static_cast<double>(1u << 20), 2);
       for (double& part : body.position) part = radius * (random.below(1u << 20) / double{1u << 19} - 1);
       body.mass = 1.0 / options.bodies;
@@ -115,7 +115,7 @@ class Barnes {
     return locks_[reinterpret_cast<std::uintptr_t>(&cell) / sizeof(Cell) % kLocks];
   }
 
-  /// `own`: where this thread's cells are.
+  /// `own`: the cells that this thread made.
   void load(Body& body, std::deque<Cell>& own) {
     Cell* cell = root_;
     for (;;) {
@@ -129,7 +129,7 @@ class Barnes {
     }
   }
 
-  /// Returns false if the place has changed, or has a new cell where the body must go on.
+  /// Returns false if the place has changed, or if it now has a new cell in which the body must go on.
   bool put(Cell& cell, std::size_t place, Node* seen, Body& body, std::deque<Cell>& own) {
     const std::lock_guard lock(lock_of(cell));
     if (cell.places[place].load(std::memory_order_relaxed) != seen) return false;
@@ -143,7 +143,7 @@ class Barnes {
     return false;
   }
 
-  /// Computes masses and their centres from below. Returns the number of bodies.
+  /// Computes masses and centres of mass, from the leaves up. Returns the number of bodies.
   std::uint64_t sum_up(Cell& cell) {
     std::uint64_t bodies = 0;
     for (const auto& place : cell.places) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Relaxation of a grid, as the solver of SPLASH-2's Ocean: threads own bands of rows, sweep over red points
-// and then black ones, and add up how much the points changed, until that is little.
+// and then black ones, and add up how much the points changed, until the sum is small.
 //
 // Sections: each thread adds its sum of a sweep to the common one under a mutex, once an iteration.
-// Barriers separate sweeps. So hardly any time is in sections: type I of the TxSampler paper (Figure 8).
+// Barriers separate sweeps. So threads spend hardly any time in sections: type I of the TxSampler paper
+// (Figure 8).
 //
 // Sums are of integers, so they are exact in any order. Check: kernel.h.
 #include <cmath>
@@ -23,7 +24,7 @@ class Ocean {
  public:
   static constexpr const char *kName = "ocean", *kDescription = "SPLASH-2's Ocean: relaxation of a grid",
                               *kWhat = "points";
-  struct Options : workloads::splash::KernelOptions {
+  struct Options : workloads::TeamOptions {
     std::uint32_t side = 258;  // with the border
     std::uint32_t iterations = 8;
     double tolerance = 1e-7;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forces between molecules, as SPLASH-2's Water-Nsquared: a thread computes the forces of its molecules
-// with half of all others into an array of its own, then adds those to the shared ones; all threads move
-// their molecules.
+// Forces between molecules, as SPLASH-2's Water-Nsquared: a thread computes the forces between its
+// molecules and half of all others in an array of its own, then adds them to the shared forces. Then all
+// threads move their molecules.
 //
-// Sections: a molecule's force gets a thread's share, under one of 64 mutexes by the molecule's number; the
-// potential energy and the sum of all forces get a thread's share, under a mutex of their own. Most time is
-// outside: type I of the TxSampler paper (Figure 8).
+// Sections: a thread adds its share to a molecule's force, under one of 64 mutexes that the molecule's
+// number determines, and to the potential energy and the sum of all forces, under a mutex of their own.
+// Threads spend most time outside of sections: type I of the TxSampler paper (Figure 8).
 //
 // A molecule is a point here. Positions, forces and energies are integers, so sums are exact in any order.
 // Check: kernel.h, and forces that add up to zero.
@@ -47,7 +47,7 @@ class Water {
  public:
   static constexpr const char *kName = "water", *kDescription = "SPLASH-2's Water: forces between molecules",
                               *kWhat = "pairs";
-  struct Options : workloads::splash::KernelOptions {
+  struct Options : workloads::TeamOptions {
     std::uint32_t molecules = 216;
     std::uint32_t steps = 2;
   };
@@ -99,12 +99,13 @@ class Water {
     std::mutex mutex;
   };
 
-  /// A molecule with those that follow it in a circle, half of all. Returns their energies.
+  /// Computes the forces between a molecule and the half of all molecules that follows it in a circle.
+  /// Returns the energy of these pairs.
   std::int64_t interact(std::size_t i, std::vector<Vector>& own) const {
     const std::size_t number = molecules_.size(), half = number / 2;
     std::int64_t energy = 0;
     for (std::size_t distance = 1; distance <= half; ++distance) {
-      if (number % 2 == 0 && distance == half && i >= half) break;  // the other one's pair
+      if (number % 2 == 0 && distance == half && i >= half) break;  // the other molecule computes this pair
       const std::size_t j = (i + distance) % number;
       std::array<double, 3> difference;
       double square = 0.5;  // keeps forces finite

@@ -19,15 +19,15 @@ namespace workloads::bayes {
 
 enum class Operation : std::uint32_t { kInsert, kRemove, kReverse };
 
-/// A change of the edge between two variables. `to` is the variable that it belongs to: each has one at
-/// most.
+/// A change of the edge between two variables. The task belongs to the variable `to`. Each variable has at
+/// most one task.
 struct Task {
   Operation operation;
   Id from, to;
   double score;  // of the network with this change
 };
 
-/// The best score first.
+/// Sorts tasks by score, the best one first.
 struct CompareTasks {
   int operator()(const Task* one, const Task* other) const {
     if (one->score != other->score) return one->score > other->score ? -1 : 1;
@@ -49,7 +49,7 @@ class Learner {
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
-  /// What each thread does.
+  /// The work of each thread.
   template <class Thread>
   void work(Thread& thread, unsigned index, TeamBarrier& barrier) {
     Search& search = *searches_[index];
@@ -64,7 +64,7 @@ class Learner {
     }
   }
 
-  // Of the result, for one thread.
+  // The result. For one thread.
   Network& network() { return network_; }
   double likelihood() const { return shared_.likelihood; }
   std::int64_t parents() const { return shared_.parents; }
@@ -88,8 +88,8 @@ class Learner {
   /// better that the score rises.
   template <class Thread>
   void add_first_tasks(Thread& thread, unsigned index, Search& search) {
-    const auto begin = static_cast<Id>(network_.size() * index / threads_);
-    const auto end = static_cast<Id>(network_.size() * (index + 1) / threads_);
+    const Share share = share_of(network_.size(), index, threads_);
+    const auto begin = static_cast<Id>(share.begin), end = static_cast<Id>(share.end);
     double sum = 0;
     for (Id id = begin; id < end; ++id) {
       local_[id] = static_cast<float>(search.likelihood_alone(id));
@@ -154,7 +154,7 @@ class Learner {
     return network_.number_of_parents(transaction, id) < scoring_.most_parents;
   }
 
-  /// Notes what a change that was made means for its variables. Returns how much their likelihoods rise.
+  /// Updates the variables of a task after its change. Returns how much their likelihoods rise.
   template <class Thread>
   double update(Thread& thread, const Task& task, Search& search) {
     const double change = update_local(thread, task.to, search);

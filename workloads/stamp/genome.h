@@ -175,17 +175,9 @@ class Assembly {
   const std::string& sequence() const { return sequence_; }
 
  private:
-  struct Range {
-    std::size_t begin, end;
-  };
-  /// A thread's part of `number` things.
-  Range share(unsigned index, std::size_t number) const {
-    return {number * index / threads_, number * (index + 1) / threads_};
-  }
-
   template <class Thread>
   void insert_segments(Thread& thread, unsigned index) {
-    const auto [begin, end] = share(index, input_.segments());
+    const auto [begin, end] = share_of(input_.segments(), index, threads_);
     for (std::size_t first = begin; first < end; first += chunk_) {
       const std::size_t stop = std::min(first + chunk_, end);
       thread.atomically([&](auto& transaction) {
@@ -208,8 +200,8 @@ class Assembly {
   template <class Thread>
   void add_links(Thread& thread, unsigned index) {
     sections::Plain plain;
-    const auto [begin, end] = share(index, segments_.buckets());
-    std::size_t slot = share(index, unique_).begin;
+    const auto [begin, end] = share_of(segments_.buckets(), index, threads_);
+    std::size_t slot = share_of(unique_, index, threads_).begin;
     for (std::size_t i = begin; i < end; ++i) {
       const Segments::Bucket& bucket = segments_.bucket(i);
       for (auto* node = bucket.first(plain); node != nullptr; node = bucket.next(plain, node)) {
@@ -260,7 +252,7 @@ class Assembly {
   template <class Thread>
   void link_ends(Thread& thread, unsigned index, std::size_t overlap) {
     sections::Plain plain;
-    const auto [begin, end] = share(index, ends_.size());
+    const auto [begin, end] = share_of(ends_.size(), index, threads_);
     for (std::size_t i = begin; i < end; ++i) {
       Link* const last = ends_[i];
       const Beginnings::Bucket& bucket = beginnings_[overlap - 1]->bucket_of(last->end_hash);

@@ -172,14 +172,14 @@ class Graph {
   void work(Thread& thread, unsigned index, TeamBarrier& barrier) {
     count_vertices(thread, index);
     barrier.wait();
-    const Share share = share_of(totals_.vertices, index);
+    const Share share = share_of(totals_.vertices, index, threads_);
     count_out_edges(share);
-    place_lists(thread, share, out_, totals_.out_edges, barrier);
+    place_lists(thread, index, share, out_, totals_.out_edges, barrier);
     for (Vertex vertex = share.begin; vertex < share.end; ++vertex) list_out_edges(vertex);
     barrier.wait();
     for (Vertex vertex = share.begin; vertex < share.end; ++vertex) imply_edges(thread, vertex);
     barrier.wait();
-    place_lists(thread, share, in_, totals_.implied_edges, barrier);
+    place_lists(thread, index, share, in_, totals_.implied_edges, barrier);
     for (Vertex vertex = share.begin; vertex < share.end; ++vertex) list_implied_edges(vertex);
   }
 
@@ -210,15 +210,6 @@ class Graph {
   }
 
  private:
-  struct Share {
-    unsigned index;
-    std::uint64_t begin, end;
-  };
-
-  Share share_of(std::uint64_t number, unsigned index) const {
-    return {index, number * index / threads_, number * (index + 1) / threads_};
-  }
-
   template <class Iterator>
   static Vertex highest_vertex(Iterator begin, Iterator end) {
     Vertex highest = 0;
@@ -228,7 +219,7 @@ class Graph {
 
   template <class Thread>
   void count_vertices(Thread& thread, unsigned index) {
-    const Share share = share_of(input_.edges.size(), index);
+    const Share share = share_of(input_.edges.size(), index, threads_);
     const Edge* const edges = input_.edges.data();
     const Vertex vertices = highest_vertex(edges + share.begin, edges + share.end) + 1;
     thread.atomically([&](auto& transaction) {
@@ -252,14 +243,15 @@ class Graph {
 
   /// Computes where the lists of a thread's vertices begin, from their degrees. Ends with a barrier.
   template <class Thread>
-  void place_lists(Thread& thread, const Share& share, Lists& lists, Vertex& total, TeamBarrier& barrier) {
+  void place_lists(Thread& thread, unsigned index, const Share& share, Lists& lists, Vertex& total,
+                   TeamBarrier& barrier) {
     Vertex sum = 0;
     for (Vertex vertex = share.begin; vertex < share.end; ++vertex) sum += lists.degrees[vertex];
-    sums_[share.index] = sum;
+    sums_[index] = sum;
     thread.atomically([&](auto& transaction) { transaction.write(total, transaction.read(total) + sum); });
     barrier.wait();
-    if (share.index == 0) lists.array.resize(std::accumulate(sums_.begin(), sums_.end(), Vertex{0}));
-    Vertex begin = std::accumulate(sums_.begin(), sums_.begin() + share.index, Vertex{0});
+    if (index == 0) lists.array.resize(std::accumulate(sums_.begin(), sums_.end(), Vertex{0}));
+    Vertex begin = std::accumulate(sums_.begin(), sums_.begin() + index, Vertex{0});
     for (Vertex vertex = share.begin; vertex < share.end; ++vertex) {
       lists.begins[vertex] = begin;
       begin += lists.degrees[vertex];

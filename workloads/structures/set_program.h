@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run that these programs share: threads search a set of keys, put keys into it and remove some. The
-// micro-benchmark of the ALE paper (section 3.1).
+// The run that these programs share, the micro-benchmark of the ALE paper (section 3.1): threads search a
+// set of keys, insert keys and remove keys.
 //
-// A set is filled to its size. Then each operation draws a key below twice the size. A given percentage
-// mutates, half of it puts and half removes. An operation is one section. `Set` has
+// The program fills a set to its size. Then each operation draws a key below twice the size. A given
+// percentage of the operations mutates the set: half of these insert and half remove. An operation is one
+// section. `Set` has
 //
-//   insert(transaction, key, draw), erase(transaction, key)   whether they changed the set. `draw`: a
-//                                                             random number
+//   insert(transaction, key, draw), erase(transaction, key)   return whether they changed the set. `draw`:
+//                                                             a random number
 //   contains(transaction, key), clear(transaction)
-//   check(), for_each(function)                               with no threads: whether the structure is
-//                                                             right; function(key) for all
+//   check(), for_each(function)                               while no threads run: return whether the
+//                                                             structure is right; call function(key) for
+//                                                             all keys
 //
-// Check: in the end the structure is right and has as many keys, and their sum, as the operations left.
+// Check: at the end the structure is right, and the number of keys and their sum are those that the
+// operations left.
 #pragma once
 
 #include <cinttypes>
@@ -45,13 +48,13 @@ inline void add_options(CommandLine& line, SetOptions& options) {
 
 inline std::string complaint(const SetOptions&) { return {}; }
 
-/// How much operations changed.
+/// How operations changed the number of keys and their sum.
 struct alignas(128) Change {
   std::uint64_t keys = 0, sum = 0;  // modulo 2^64
   bool operator==(const Change& other) const { return keys == other.keys && sum == other.sum; }
 };
 
-/// Inserts random keys until all are there that the options ask for.
+/// Inserts random keys until the set has the size that the options say.
 template <class Set>
 Change fill(Set& set, const SetOptions& options) {
   CheapRandom random(options.team.seed);
@@ -66,14 +69,13 @@ Change fill(Set& set, const SetOptions& options) {
   return change;
 }
 
-/// A thread's operations.
+/// Runs a thread's operations.
 template <class Set, class Thread>
 Change operate(Set& set, Thread& thread, const SetOptions& options, unsigned index) {
   CheapRandom random(options.team.seed * 1000003u + index);
   Change change;
-  const std::uint64_t all = options.operations;
-  const std::uint64_t end = all * (index + 1) / options.team.threads;
-  for (std::uint64_t i = all * index / options.team.threads; i < end; ++i) {
+  const Share share = share_of(options.operations, index, options.team.threads);
+  for (std::size_t i = share.begin; i < share.end; ++i) {
     const std::uint32_t chance = random.below(200), draw = random.below(UINT32_MAX);
     const Key key = random.below(2 * options.size);
     const bool mutates = chance < 2 * options.mutations, puts = chance % 2 == 0;

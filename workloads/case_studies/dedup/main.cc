@@ -6,12 +6,12 @@
 //   cut      divides a piece into chunks whose ends depend on their bytes
 //   look up  computes a chunk's fingerprint and searches for it in a hash table; a new one is inserted
 //   pack     compresses a new chunk
-//   write    one thread writes chunks in the order of the input: the bytes of a new one, a number instead
-//            of one that was written before
+//   write    one thread writes chunks in the order of the input: the bytes of a new chunk, a number for a
+//            chunk that it has written before
 //
-// Sections: one searches a chain of the hash table, which may insert and then allocates; one reads and
-// changes an entry of the table before a chunk is written; others put into the queues between stages, or
-// take out. The table has one lock, each queue its own.
+// Sections: one searches a chain of the hash table, and allocates and inserts an entry if it finds none;
+// one reads and changes an entry of the table before the last stage writes a chunk; others put elements
+// into the queues between stages, or take them out. The table has one lock, each queue its own.
 //
 //   original       the hash uses 2.2 % of the slots, so that chains are long; the system calls that write a
 //                  chunk are inside the section
@@ -19,8 +19,8 @@
 //   calls-outside  as original, with the system calls after the section
 //   optimised      both
 //
-// The output is unpacked in the end and must be the input, and the table must have each fingerprint once:
-// else "WRONG ..." and exit code 1.
+// At the end the program unpacks the output, which must equal the input, and the table must have each
+// fingerprint once: else "WRONG ..." and exit code 1.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -50,12 +50,12 @@ using workloads::SlotHash;
 using workloads::TeamBarrier;
 using workloads::dedup::Bytes;
 using workloads::dedup::Fingerprint;
-using workloads::dedup::Output;
 using workloads::dedup::Queue;
 using workloads::dedup::Record;
+using workloads::dedup::Output;
 
 constexpr std::size_t kQueueSize = 64;
-constexpr unsigned kStages = 3;  // that have several threads
+constexpr unsigned kStages = 3;  // stages with several threads
 
 struct Options {
   workloads::CaseOptions common;
@@ -69,9 +69,9 @@ struct Chunk;
 
 /// The value of a fingerprint in the table. The lock of the table guards `written` and `number`.
 struct Entry {
-  Chunk* first;  // the chunk that was looked up first: it is packed
+  Chunk* first;  // the first chunk with this fingerprint: its bytes are written
   bool written = false;
-  std::uint32_t number = 0;  // among the written ones
+  std::uint32_t number = 0;  // its place among the written entries
 };
 
 struct Chunk {
@@ -80,7 +80,7 @@ struct Chunk {
   Fingerprint fingerprint{};
   Entry* entry = nullptr;
   Bytes packed{};
-  bool arrived = false;  // at the writer, as is the next one
+  bool arrived = false;  // at the writer
 };
 
 struct Piece {
@@ -93,7 +93,7 @@ class Pipeline {
  public:
   explicit Pipeline(const Options& options);
 
-  /// The work of a thread, by its number.
+  /// Does the work of the thread with this number.
   void work(unsigned thread) {
     switch (thread) {
       case 0:
@@ -107,7 +107,7 @@ class Pipeline {
 
   std::size_t chunks() const;
   double used_percent() const { return table_.used_percent(); }
-  /// Empty if all is right.
+  /// Returns the first error, or an empty text if all is right.
   std::string complaint() const;
 
  private:
@@ -133,7 +133,7 @@ class Pipeline {
   Queue<Chunk> to_look_up_, to_pack_, to_write_;
   alignas(128) std::mutex table_lock_;
   alignas(128) workloads::ChainedTable<Fingerprint, Entry> table_;
-  // Of the writer.
+  // Only the writer uses these.
   alignas(128) Output output_;
   std::size_t next_piece_ = 0, next_chunk_ = 0;
   std::uint32_t written_ = 0;
@@ -208,7 +208,7 @@ void Pipeline::write() {
   }
 }
 
-/// Writes chunks in order, up to the first that has not arrived or whose bytes have not.
+/// Writes chunks in order, up to the first chunk that has not arrived or whose bytes have not arrived.
 void Pipeline::write_arrived() {
   while (next_piece_ < pieces_.size() && pieces_[next_piece_].arrived) {
     std::vector<Chunk>& chunks = pieces_[next_piece_].chunks;
@@ -221,7 +221,7 @@ void Pipeline::write_arrived() {
   }
 }
 
-/// In a section. Returns true if the entry's bytes must be written.
+/// Call it in a section. Returns true if the caller must write the entry's bytes.
 bool Pipeline::take_number(Entry& entry) {
   if (entry.written) return false;
   entry.written = true;
@@ -277,10 +277,8 @@ int main(int argc, char** argv) {
   workloads::CommandLine line("dedup", "PARSEC's pipeline that stores each part of a stream once");
   add_options(line, options);
   if (const auto code = line.parse(argc, argv)) return *code;
-  if (!std::has_single_bit(options.chunk_bytes)) {
-    std::fprintf(stderr, "dedup: --chunk-bytes: %u is no power of two\n", options.chunk_bytes);
-    return 2;
-  }
+  if (!std::has_single_bit(options.chunk_bytes))
+    return line.refuse("--chunk-bytes: " + std::to_string(options.chunk_bytes) + " is no power of two");
   const auto pipeline = std::make_unique<Pipeline>(options);
   const std::uint64_t run_ns = workloads::run_team(
       kStages * options.common.threads + 2, !options.common.no_pin, [](unsigned) { return std::monostate{}; },

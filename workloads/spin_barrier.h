@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace workloads::hpc {
+namespace workloads {
 
 class SpinBarrier {
  public:
@@ -35,4 +35,4 @@ class SpinBarrier {
   alignas(128) std::atomic<std::uint32_t> round_{0};
 };
 
-}  // namespace workloads::hpc
+}  // namespace workloads
