@@ -32,8 +32,8 @@
 #include <vector>
 
 #include "command_line.h"
+#include "nameless_file.h"
 #include "rms/hmm_profile.h"
-#include "rms/input_file.h"
 #include "rms/workers.h"
 #include "support.h"
 
@@ -91,7 +91,7 @@ void release(Sequence& sequence) {
 /// Reads sequences one by one. It always holds the first line of the next sequence.
 class Reader {
  public:
-  explicit Reader(const InputFile& file) : file_(::fdopen(::dup(file.descriptor()), "r")) {
+  explicit Reader(const NamelessFile& file) : file_(::fdopen(::dup(file.descriptor()), "r")) {
     if (file_ == nullptr) std::abort();
     ::__fsetlocking(file_, FSETLOCKING_BYCALLER);  // sections guard it, not a lock of the C library
     ::rewind(file_);
@@ -222,7 +222,7 @@ class Result {
 
 class Search {
  public:
-  Search(const Profile& profile, const InputFile& file, int threshold)
+  Search(const Profile& profile, const NamelessFile& file, int threshold)
       : profile_(profile), threshold_(threshold), reader_(file) {
     for (std::size_t i = 0; i < kResidueCount; ++i)
       codes_[static_cast<unsigned char>(kResidues[i])] = static_cast<unsigned char>(i);
@@ -278,7 +278,10 @@ int run(const Options& options) {
   CheapRandom random(options.team.seed);
   const Profile profile(options.states, random);
   if (!scores_are_right(profile)) return exit_code_if_wrong("score of the most likely member");
-  const InputFile file(draw_sequences(options, profile, random));
+  const NamelessFile file;
+  const std::string sequences = draw_sequences(options, profile, random);
+  file.write(sequences.data(), sequences.size());
+  file.rewind();
   const int threshold = profile.best_score() / 4;
   const auto alone = std::make_unique<Search>(profile, file, threshold);
   run_alone([&](Worker& worker) { alone->work(worker); });

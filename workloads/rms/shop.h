@@ -5,18 +5,17 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "nameless_file.h"
 #include "rms/baskets.h"
-#include "rms/input_file.h"
 #include "rms/workers.h"
 #include "support.h"
 
 namespace workloads::rms {
 
-/// An item of a basket, as in the file.
+/// An item of a basket, as the file stores it.
 struct Sale {
   Item item;
   std::int32_t quantity;
@@ -50,12 +49,21 @@ struct Shop {
   std::vector<double> profits;
 };
 
-/// The baskets in a file: of each the number of its items, and then these.
+/// The baskets in a file. It has for each basket the number of its items, and then the items.
 class BasketFile {
  public:
-  explicit BasketFile(const Shop& shop) : file_(text(shop, begins_)) {}
+  explicit BasketFile(const Shop& shop) {
+    std::vector<std::int32_t> words;
+    for (const std::vector<Sale>& sales : shop.sales) {
+      begins_.push_back(words.size());
+      words.push_back(static_cast<std::int32_t>(sales.size()));
+      for (const Sale& sale : sales) words.insert(words.end(), {sale.item, sale.quantity});
+    }
+    begins_.push_back(words.size());
+    file_.write(words.data(), words.size() * sizeof words[0]);
+  }
 
-  /// Calls `visit(number of the basket, its sales)` for those of a share.
+  /// Calls `visit(number of the basket, its sales)` for each basket of a share.
   template <class Visit>
   void read(Share share, Visit visit) const {
     std::vector<std::int32_t> words(begins_[share.end] - begins_[share.begin]);
@@ -70,19 +78,8 @@ class BasketFile {
   }
 
  private:
-  static std::string text(const Shop& shop, std::vector<std::size_t>& begins) {
-    std::vector<std::int32_t> words;
-    for (const std::vector<Sale>& sales : shop.sales) {
-      begins.push_back(words.size());
-      words.push_back(static_cast<std::int32_t>(sales.size()));
-      for (const Sale& sale : sales) words.insert(words.end(), {sale.item, sale.quantity});
-    }
-    begins.push_back(words.size());
-    return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof words[0]};
-  }
-
   std::vector<std::size_t> begins_;  // of baskets, in words
-  InputFile file_;
+  NamelessFile file_;
 };
 
 }  // namespace workloads::rms

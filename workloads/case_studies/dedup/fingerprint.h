@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-1 (FIPS 180-4): dedup tells chunks apart by it, as PARSEC's program does.
+// SHA-1 (FIPS 180-4). dedup identifies chunks by it, as PARSEC's program does.
 #pragma once
 
 #include <array>

@@ -52,7 +52,7 @@ using workloads::dedup::Bytes;
 using workloads::dedup::Fingerprint;
 using workloads::dedup::Queue;
 using workloads::dedup::Record;
-using workloads::dedup::Output;
+using workloads::dedup::write_record;
 
 constexpr std::size_t kQueueSize = 64;
 constexpr unsigned kStages = 3;  // stages with several threads
@@ -134,7 +134,7 @@ class Pipeline {
   alignas(128) std::mutex table_lock_;
   alignas(128) workloads::ChainedTable<Fingerprint, Entry> table_;
   // Only the writer uses these.
-  alignas(128) Output output_;
+  alignas(128) workloads::NamelessFile output_;
   std::size_t next_piece_ = 0, next_chunk_ = 0;
   std::uint32_t written_ = 0;
 };
@@ -236,9 +236,9 @@ void Pipeline::write_chunk(Entry& entry) {
   const std::uint32_t number = entry.number;
   if (calls_outside_) lock.unlock();
   if (is_new)
-    output_.write(Record::kNew, static_cast<std::uint32_t>(packed.size()), packed);
+    write_record(output_, Record::kNew, static_cast<std::uint32_t>(packed.size()), packed);
   else
-    output_.write(Record::kAgain, number, {});
+    write_record(output_, Record::kAgain, number, {});
 }
 
 std::size_t Pipeline::chunks() const {
@@ -249,7 +249,9 @@ std::size_t Pipeline::chunks() const {
 
 std::string Pipeline::complaint() const {
   Bytes restored;
-  if (!workloads::dedup::restore(output_.read_back(), restored)) return "WRONG records in the output";
+  Bytes output(output_.size());
+  output_.read(output.data(), output.size(), 0);
+  if (!workloads::dedup::restore(output, restored)) return "WRONG records in the output";
   if (restored != input_) return "WRONG bytes in the output";
   std::unordered_set<std::uint64_t> codes;
   for (const Piece& piece : pieces_)

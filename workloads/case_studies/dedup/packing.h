@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compression for dedup's chunks: repeated bytes become references to their last occurrence (LZ77).
 //
-// A control byte below 128 is followed by one byte more than its value. Another one, followed by a distance
-// of two bytes, repeats as many bytes from that distance back as its lower seven bits say, plus four.
+// A control byte n below 128 precedes n + 1 bytes that are copied. A control byte of 128 + n precedes a
+// distance of two bytes, and repeats n + 4 bytes from that distance back.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ inline void append_literals(Bytes& packed, std::span<const std::uint8_t> literal
   }
 }
 
-/// How many bytes from `at` on repeat those from `earlier` on.
+/// Returns how many bytes from `at` on equal those from `earlier` on.
 inline std::size_t match_length(std::span<const std::uint8_t> bytes, std::size_t earlier, std::size_t at) {
   std::size_t length = 0;
   while (at + length < bytes.size() && length < kMostMatch && bytes[earlier + length] == bytes[at + length])
@@ -63,7 +63,7 @@ inline Bytes pack(std::span<const std::uint8_t> bytes) {
   return packed;
 }
 
-/// Appends the bytes that were packed. Returns false if `packed` is no result of pack().
+/// Unpacks `packed` and appends its bytes. Returns false if `packed` is no result of pack().
 inline bool unpack(std::span<const std::uint8_t> packed, Bytes& bytes) {
   const std::size_t begin = bytes.size();
   while (!packed.empty()) {

@@ -35,7 +35,7 @@ class Queue {
     return element;
   }
 
-  /// One producer puts no more.
+  /// A producer calls it after its last element.
   void close() {
     std::unique_lock lock(mutex_);
     --producers_;

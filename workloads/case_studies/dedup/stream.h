@@ -5,19 +5,16 @@
 // bytes as those four say. kAgain refers to the n-th kNew record, counted from 0.
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <vector>
 
 #include "case_studies/dedup/packing.h"
+#include "nameless_file.h"
 #include "support.h"
 
 namespace workloads::dedup {
@@ -78,53 +75,15 @@ class Cutter {
 
 enum class Record : std::uint8_t { kNew, kAgain };
 
-/// A temporary file that ends with the program.
-class Output {
- public:
-  Output() : file_(std::tmpfile()) {
-    if (file_ == nullptr) fail("cannot make a temporary file");
-  }
-  ~Output() { std::fclose(file_); }
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
-
-  /// Makes one or two system calls.
-  void write(Record kind, std::uint32_t number, std::span<const std::uint8_t> bytes) {
-    std::array<std::uint8_t, 5> head;
-    head[0] = static_cast<std::uint8_t>(kind);
-    std::memcpy(&head[1], &number, sizeof number);
-    write_all(head);
-    if (!bytes.empty()) write_all(bytes);
-  }
-
-  Bytes read_back() const {
-    const off_t size = lseek(fileno(file_), 0, SEEK_END);
-    Bytes bytes(static_cast<std::size_t>(size));
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t number =
-          pread(fileno(file_), &bytes[done], bytes.size() - done, static_cast<off_t>(done));
-      if (number <= 0) fail("cannot read the output");
-      done += static_cast<std::size_t>(number);
-    }
-    return bytes;
-  }
-
- private:
-  [[noreturn]] static void fail(const char* what) {
-    std::fprintf(stderr, "dedup: %s: %m\n", what);
-    std::_Exit(2);
-  }
-  void write_all(std::span<const std::uint8_t> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t number = ::write(fileno(file_), bytes.data(), bytes.size());
-      if (number <= 0) fail("cannot write the output");
-      bytes = bytes.subspan(static_cast<std::size_t>(number));
-    }
-  }
-
-  std::FILE* file_;
-};
+/// Makes one or two system calls.
+inline void write_record(const NamelessFile& output, Record kind, std::uint32_t number,
+                         std::span<const std::uint8_t> bytes) {
+  std::array<std::uint8_t, 5> head;
+  head[0] = static_cast<std::uint8_t>(kind);
+  std::memcpy(&head[1], &number, sizeof number);
+  output.write(head.data(), head.size());
+  if (!bytes.empty()) output.write(bytes.data(), bytes.size());
+}
 
 /// Returns false if `output` is no sequence of records. Otherwise `input` has the bytes of the original
 /// input.
