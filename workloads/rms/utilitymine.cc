@@ -31,18 +31,12 @@
 #include "rms/candidate_tree.h"
 #include "rms/depth_first.h"
 #include "rms/levels.h"
+#include "rms/mining.h"
 #include "rms/shop.h"
 #include "rms/workers.h"
 
 namespace workloads::rms {
 namespace {
-
-struct Options {
-  TeamOptions team;
-  BasketOptions baskets;
-  double utility = 0.01;
-  unsigned leaf = 8;
-};
 
 /// The pairs with one first item.
 class PairList {
@@ -89,7 +83,7 @@ class PairList {
 
 class UtilityMine {
  public:
-  UtilityMine(const Options& options, const Shop& shop, const BasketFile& file, unsigned threads)
+  UtilityMine(const MiningOptions& options, const Shop& shop, const BasketFile& file, unsigned threads)
       : options_(options),
         shop_(shop),
         file_(file),
@@ -139,7 +133,7 @@ class UtilityMine {
   void begin_pairs() {
     double total = 0;
     for (const double utility : utilities_) total += utility;
-    least_ = options_.utility * total;
+    least_ = options_.share * total;
     item_utilities_.assign(shop_.profits.size(), 0);
     for (const std::vector<double>& by_item : local_item_utilities_)
       for (std::size_t item = 0; item < by_item.size(); ++item) item_utilities_[item] += by_item[item];
@@ -224,7 +218,7 @@ class UtilityMine {
     });
   }
 
-  const Options& options_;
+  const MiningOptions& options_;
   const Shop& shop_;
   const BasketFile& file_;
   double least_ = 0;
@@ -237,14 +231,14 @@ class UtilityMine {
   bool is_counted_ = true;
 };
 
-ItemsetNumbers expected(const Options& options, const Shop& shop) {
+ItemsetNumbers expected(const MiningOptions& options, const Shop& shop) {
   std::vector<double> weights;
   double total = 0;
   for (const std::vector<Sale>& sales : shop.sales) {
     weights.push_back(shop.earned(sales));
     total += weights.back();
   }
-  const double least = options.utility * total;
+  const double least = options.share * total;
   ItemsetNumbers found;
   const auto visit = [&](const Items& items, const DepthFirst::Tids& tids, double) {
     double utility = 0;
@@ -257,17 +251,13 @@ ItemsetNumbers expected(const Options& options, const Shop& shop) {
   return found;
 }
 
-int run(const Options& options) {
+int run(const MiningOptions& options) {
   const Shop shop(options.baskets, options.team.seed);
   const BasketFile file(shop);
   const ItemsetNumbers right = expected(options, shop);
   UtilityMine mine(options, shop, file, options.team.threads);
   run_together(options.team, "baskets", shop.baskets.size(), [&](Worker& worker) { mine.work(worker); });
-  const ItemsetNumbers found = mine.found();
-  std::printf("itemsets: %zu\n", found.size());
-  std::printf("candidates: %zu\n", mine.candidates());
-  if (!mine.is_counted()) return exit_code_if_wrong("number of candidates");
-  return exit_code_if_wrong(found == right ? "" : "itemsets");
+  return report(mine.found(), right, mine.candidates(), mine.is_counted());
 }
 
 }  // namespace
@@ -275,12 +265,11 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace workloads;
-  rms::Options options;
+  rms::MiningOptions options;
+  options.share = 0.01;
   CommandLine line("utilitymine", "RMS-TM's UtilityMine: itemsets that earned much");
-  rms::add_team_options(line, options.team);
-  rms::add_basket_options(line, options.baskets);
-  line.add("--utility", options.utility, "least share of all that was earned").within_real(1e-6, 1);
-  line.add("--leaf", options.leaf, "itemsets of a leaf before it splits").within(1, 4096);
+  rms::add_mining_options(line, options);
+  line.add("--utility", options.share, "least share of all that was earned").within_real(1e-6, 1);
   if (const auto code = line.parse(argc, argv)) return *code;
   return rms::run(options);
 }
