@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for an item, and eviction of another one where no memory is free. Part of cache.h.
+// Allocates memory for an item. If no memory is free, evicts another item. Part of cache.h.
 //
-// Coarse: all in one section. It looks for an expired item among the 50 at the list's tail, asks for a
-// chunk, and if no chunk is free evicts one of these 50 that nobody refers to.
-// Fine: no section of its own. It looks at the tail under the list's lock, asks for a chunk, and evicts;
-// both take an item only if its lock is free.
+// Coarse: one section. It looks for an expired item among the 50 at the list's tail and asks for a chunk.
+// If no chunk is free, it evicts one of these 50 items that nobody refers to.
+// Fine: no section of its own. It looks at the tail under the list's lock, asks for a chunk, and evicts. It
+// takes an item only if that item's lock is free.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace workloads::cache_server {
 
-/// What is known of an item before it has memory.
+/// The properties of an item that has no memory yet.
 struct NewItem {
   NewItem(std::string_view given_key, std::uint32_t given_value_bytes)
       : key(given_key), value_bytes(given_value_bytes) {
@@ -29,7 +29,7 @@ struct NewItem {
     return static_cast<std::uint32_t>(sizeof(Item) + key.size()) + 1 + suffix_bytes + value_bytes;
   }
 
-  /// The item, with one reference.
+  /// Writes the item into its memory and returns it. It has one reference.
   Item* write_to(Item* item, unsigned slab_class) const {
     item->next = item->previous = item->chained = nullptr;
     item->time = item->expiry = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cache: operations on items, each in the critical sections that memcached has, under the locks of
-// either version (locks.h). No item expires, and no thread of the cache runs beside its callers.
+// either version (locks.h). No item expires, and the cache has no threads of its own.
 //
 // A caller holds a reference to each item that it got or allocated, and reads or writes the value outside
-// of sections. An item out of the table is free as soon as nobody refers to it.
+// of sections. The cache frees an item that has left the table as soon as nobody refers to it.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@
 
 namespace workloads::cache_server {
 
-inline constexpr std::uint32_t kBumpInterval = 60;  // seconds in which a get moves its item once at most
+inline constexpr std::uint32_t kBumpInterval = 60;  // a get moves its item at most once in so many seconds
 inline constexpr std::uint32_t kStart = 2;          // the first second
 
-/// Of items, for all threads, under their own lock.
+/// Statistics of items, for all threads. They have a lock of their own.
 struct ItemStatistics {
   std::uint64_t items = 0, bytes = 0;     // now
   std::uint64_t linked = 0, evicted = 0;  // ever
@@ -48,7 +48,7 @@ class Cache {
     return item;
   }
 
-  /// After a get, for its place in the list.
+  /// Call it after a get: it moves the item in its list if the item has aged.
   void update(Item* item) {
     if constexpr (Locks::kGetBumps) return;
     const ItemSection section(locks_, item->key_text());
@@ -59,7 +59,7 @@ class Cache {
   /// value.
   Item* allocate(std::string_view key, std::uint32_t value_bytes);
 
-  /// Makes it the item of its key.
+  /// Puts an allocated item into the table, in the place of an older one with the same key.
   void store(Item* item) {
     const ItemSection section(locks_, item->key_text());
     Item* const old = chains_.find(item->key_text(), section.hash());
@@ -71,7 +71,7 @@ class Cache {
     if (old != nullptr) drop(old);
   }
 
-  /// Gives a reference back.
+  /// Gives back a reference.
   void release(Item* item) {
     const ItemSection section(locks_, item->key_text());
     drop(item);
@@ -127,7 +127,7 @@ class Cache {
     lists_.link(item);
   }
 
-  /// Out of the table, but not free yet.
+  /// Removes the item from the table and its list, but does not free it.
   void unlink(Item* item, std::uint32_t hash) {
     leave(item, hash);
     const ListSection section(locks_, item->slab_class);
@@ -157,7 +157,7 @@ class Cache {
   Item* look_and_take(unsigned slab_class, std::size_t bytes);
   void look_at_tail(unsigned slab_class, bool evict);
 
-  // What sections only read has lines of its own.
+  // Sections only read these members, so they have lines of their own.
   alignas(128) std::uint32_t time_ = kStart;
   Chains chains_;
   alignas(128) Locks locks_;

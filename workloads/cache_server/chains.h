@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash table: buckets of chained items. It has the size that memcached's has grown to with so many
+// The hash table: buckets of chained items. It has the size to which memcached's table grows with so many
 // items: at least 65,536 buckets, and at most one and a half items a bucket.
 #pragma once
 
@@ -60,7 +60,7 @@ class Chains {
     item->chained = nullptr;
   }
 
-  /// The number of items in all chains, or `most` + 1 if there are more, or a chain has no end.
+  /// Returns the number of items in all chains, or `most` + 1 if there are more or a chain has no end.
   std::size_t count(std::size_t most) const {
     std::size_t found = 0;
     for (const Item* item : buckets_)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must be true of the cache when no thread works on it any more.
+// Checks the cache after all threads have ended.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace workloads::cache_server {
 
-/// Sets of each client, by its number: the stamps that a value may have.
+/// The number of sets of each client. They determine which stamps a value may have.
 using Sets = std::vector<std::uint64_t>;
 
 inline bool was_written(std::uint64_t stamp, const Sets& sets) {
@@ -28,7 +28,8 @@ class Check {
   Check(Cache<Locks>& cache, const Traffic& traffic, const Sets& sets)
       : cache_(cache), traffic_(traffic), sets_(sets) {}
 
-  /// Returns the first error, or null if all is right. `stored`: sets that were not refused.
+  /// Returns the first error, or null if all is right. `stored`: the number of sets that the cache did not
+  /// refuse.
   const char* complaint(std::uint64_t stored) {
     for (unsigned slab_class = 0; slab_class < Slabs::kMostClasses; ++slab_class)
       if (const char* const wrong = complaint_of_list(slab_class)) return wrong;

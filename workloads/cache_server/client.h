@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client: draws keys and values, writes requests, checks replies. A value is words that follow from its
-// key and from who wrote it when, so that a mixture of two values is noticed.
+// A client: draws keys and values, writes requests, checks replies. The words of a value follow from its
+// key, its writer and its number, so a client notices a mixture of two values.
 #pragma once
 
 #include <array>
@@ -31,7 +31,8 @@ class Key {
   std::array<char, kKeyBytes> digits_;
 };
 
-/// Word `at` of the value that `writer` set for a key as its `number`-th. Words 0 and 1 name them.
+/// Returns word `at` of a value. Words 0 and 1 are the key and the stamp, which names the writer and the
+/// number of its set.
 inline std::uint64_t word_of(std::uint64_t key, std::uint64_t stamp, std::size_t at) {
   if (at < 2) return at == 0 ? key : stamp;
   return (key ^ std::rotl(stamp, static_cast<int>(at))) * 0x9e3779b97f4a7c15ull;
@@ -41,7 +42,7 @@ inline std::uint64_t stamp_of(unsigned writer, std::uint64_t number) {
   return std::uint64_t{writer} << 48 | number;
 }
 
-/// Returns the stamp of a value, or 0 unless it is whole and of that key.
+/// Returns the stamp of a value, or 0 if the value is damaged or belongs to another key.
 inline std::uint64_t stamp_in(std::string_view value, std::uint32_t key) {
   std::uint64_t stamp = 0;
   for (std::size_t at = 0; at < value.size() / kWord; ++at) {
@@ -79,7 +80,7 @@ class Client {
     write_set(request);
   }
 
-  /// Returns whether that is a reply to the last request.
+  /// Returns whether `reply` answers the last request.
   bool accepts(std::string_view reply) {
     if (is_get_) return reply == kMiss || accepts_value(reply);
     if (reply == kNoMemory) ++refused_;
@@ -88,7 +89,7 @@ class Client {
 
   std::uint64_t gets() const { return gets_; }
   std::uint64_t sets() const { return sets_; }
-  std::uint64_t refused() const { return refused_; }  // of the sets
+  std::uint64_t refused() const { return refused_; }  // sets
 
  private:
   void write_get(Buffer& request) {

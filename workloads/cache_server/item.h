@@ -16,7 +16,7 @@ struct Item {
   Item *next, *previous;      // in the LRU list of its slab class
   Item* chained;              // in its bucket of the hash table
   std::uint32_t time;         // when it was last put at the head of its list, in seconds
-  std::uint32_t expiry;       // never: 0
+  std::uint32_t expiry;       // 0: never
   std::uint32_t value_bytes;  // with its line end
   std::uint16_t references;   // of requests that use it
   std::uint8_t suffix_bytes, flags, slab_class, key_bytes;

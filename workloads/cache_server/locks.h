@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What memcached locks, in two versions. Both have one lock of all slabs and one of the statistics of
-// items.
+// The locks of two versions of memcached. Both versions have one lock for all slabs and one for the
+// statistics of items.
 //
 //   Coarse  1.4.5: one lock around every operation on items. A get is three sections: find the item and
-//           count a reference, move it in its list if it has aged, give the reference back. The hash is
-//           computed inside.
-//   Fine    1.4.36: striped locks of items by their hash, and one lock for the list of each slab class. A
-//           get is two sections. References are counted with atomic instructions.
+//           count a reference, move it in its list if it has aged, give back the reference. The first
+//           section also computes the hash.
+//   Fine    1.4.36: striped locks for items, chosen by the hash, and one lock for the list of each slab
+//           class. A get is two sections. Atomic instructions count references.
 #pragma once
 
 #include <pthread.h>
@@ -31,7 +31,7 @@ struct Mutex {
 };
 using Guard = std::lock_guard<Mutex>;
 
-/// Those of both forms, each on lines of its own.
+/// The locks that both versions have, each on lines of its own.
 struct CommonLocks {
   alignas(128) Mutex slabs;
   alignas(128) Mutex statistics;
@@ -52,14 +52,14 @@ class Coarse : public CommonLocks {
     const Guard guard_;
     const std::string_view key_;
   };
-  /// The lock of all items is held already.
+  /// Does nothing: the caller already holds the lock of all items.
   struct ListSection {
     ListSection(Coarse&, unsigned) {}
   };
 
   static std::uint16_t up(std::uint16_t& references) { return ++references; }
   static std::uint16_t down(std::uint16_t& references) { return --references; }
-  /// A number that all threads change.
+  /// A number that all threads change, under the lock of all items.
   class alignas(64) Counter {
    public:
     std::uint64_t add(std::int64_t number) { return value_ += static_cast<std::uint64_t>(number); }
@@ -101,7 +101,7 @@ class Fine : public CommonLocks {
 
   static std::uint16_t up(std::uint16_t& references) { return ++std::atomic_ref(references); }
   static std::uint16_t down(std::uint16_t& references) { return --std::atomic_ref(references); }
-  /// The same, each under a lock of its own.
+  /// A number that all threads change, under its own lock.
   class alignas(64) Counter {
    public:
     std::uint64_t add(std::int64_t number) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text protocol of memcached, as far as clients here use it: a line of words, and behind a set's line
-// its value. Both ends of it: what a client writes and reads, and how the server takes a line apart.
+// The part of memcached's text protocol that the clients use: a line of words, and for a set its value
+// behind the line. The client writes and reads with it, and the server divides a line into words.
 #pragma once
 
 #include <array>
@@ -38,12 +38,12 @@ class Buffer {
   std::size_t end_ = 0;
 };
 
-/// A line taken apart at its spaces.
+/// The words of a line.
 class Words {
  public:
   static constexpr std::size_t kMost = 8;
 
-  /// `line`: without its end.
+  /// `line`: without its line end.
   explicit Words(std::string_view line) {
     std::size_t begin = 0;
     for (std::size_t i = 0; i <= line.size() && count_ < kMost; ++i) {
@@ -66,7 +66,7 @@ class Words {
   std::size_t count_ = 0;
 };
 
-/// The first line of a request, without its end, and what follows it.
+/// The first line of a request, without its line end, and the rest of the request.
 struct Request {
   explicit Request(std::string_view text) {
     const auto* const end = static_cast<const char*>(std::memchr(text.data(), '\n', text.size()));

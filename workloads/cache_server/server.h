@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread of the server: takes a request apart, works on the cache, writes the reply. All of it but the
-// cache's sections is outside of locks. A value goes from the request into its item, and from its item into
-// the reply, while the thread holds a reference; a get gives it back when the reply has been sent.
+// A thread of the server: parses a request, works on the cache, writes the reply. It holds locks only in
+// the cache's sections. The thread copies a value from the request into its item, or from the item into the
+// reply, while it holds a reference. A get gives back the reference after the thread has sent the reply.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace workloads::cache_server {
 
-/// Stands for the kernel's work on a connection: half of the steps for a request, half for a reply.
+/// A computation in the place of the kernel's work on a connection: half of the steps for a request, half
+/// for a reply.
 class Network {
  public:
   explicit Network(std::uint64_t steps) : half_(steps / 2) {}
@@ -30,7 +31,8 @@ class Network {
   std::uint64_t state_ = 0, passed_ = 0;
 };
 
-/// What a thread did. It has a lock of its own, since memcached lets others ask.
+/// The statistics of a thread. They have a lock of their own, because in memcached other threads can read
+/// them.
 struct alignas(128) ThreadStatistics {
   Mutex lock;
   std::uint64_t gets = 0, hits = 0, misses = 0, sets = 0;

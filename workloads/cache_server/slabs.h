@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of items: pages of 1 MB, each cut into chunks of one size. Sizes of slab classes grow by a quarter
-// from 96 bytes, as memcached's. Its caller holds the lock of all slabs.
+// The memory of items: pages of 1 MB, each cut into chunks of one size. Sizes of slab classes grow by a
+// quarter from 96 bytes, as memcached's. Callers hold the lock of all slabs.
 #pragma once
 
 #include <array>
@@ -61,7 +61,7 @@ class Slabs {
   }
 
   std::size_t requested_bytes(unsigned slab_class) const { return class_[slab_class].requested_bytes; }
-  /// Chunks that are neither free nor uncut.
+  /// Returns the number of chunks that items use.
   std::size_t used_chunks(unsigned slab_class) const {
     return class_[slab_class].cut - class_[slab_class].free.size();
   }
