@@ -4,17 +4,16 @@
 // the start, and every operation is an insertion or a removal.
 //
 //   original   an operation is one section under a mutex. An insertion allocates in it, a removal frees
-//   read-held  a reader-writer lock whose readers are counted under a mutex. So no library elides them,
-//              only writers. An operation searches as a reader. If it must change the tree, it comes back
-//              as the writer and searches again
+//   read-held  a reader-writer lock that counts readers under a mutex. So a library elides only writers.
+//              An operation searches as a reader. If it must change the tree, it takes the lock again as
+//              the writer and searches again
 //   read-lock  the same with a reader-writer lock that a library may elide
 //   upgrade    an elision::shared_mutex of libelision-api: an operation searches as a reader, and becomes
-//              the writer only where it begins to write. If another thread reads, it comes back as the
-//              writer
+//              the writer only where it begins to write. If another thread reads, it takes the lock
+//              again as the writer
 //
-// Under the original's lock, an operation that has fallen back to the lock stops all others, also while it
-// only reads. With read-lock and upgrade, only writers do. In the tree (avl_tree.h) any two changes
-// conflict.
+// In the original, an operation that has fallen back to the lock stops all others, even while it only
+// reads. With read-lock and upgrade, only writers do. In the tree (avl_tree.h) any two changes conflict.
 //
 // Check: key_set.h.
 #include "case_studies/avl_tree.h"
@@ -39,12 +38,12 @@ using workloads::SetOptions;
 
 // ---- An operation under each variant's lock. Each returns whether it changed the tree.
 
-/// Changes the tree at the key's place.
+/// Inserts or erases the key at its place.
 void change(AvlTree& tree, const AvlTree::Place& place, const Operation& operation) {
   operation.kind == Operation::Kind::kInsert ? tree.insert_at(place, operation.key) : tree.erase_at(place);
 }
 
-/// With all other threads outside.
+/// Call it while no other thread uses the tree.
 bool search_and_change(AvlTree& tree, const Operation& operation) {
   const AvlTree::Place place = tree.find(operation.key);
   if (!operation.changes(place.is_there())) return false;
@@ -64,7 +63,7 @@ class Original {
 };
 
 /// A lock for std::shared_lock and std::lock_guard, as std::shared_mutex. Writers hold the mutex. A waiting
-/// one goes before readers that arrive later.
+/// writer takes the lock before readers that arrive later.
 class CountedReaders {
  public:
   void lock_shared() {

@@ -26,7 +26,7 @@ class AvlTree {
   };
   static_assert(sizeof(Node) == 40);
 
-  /// Where a key is, or where it would be. It is right until the tree changes.
+  /// The place of a key, or the place where an insertion would put it. Valid until the tree changes.
   struct Place {
     Node* parent;
     Node* node;  // null: the key is not there
@@ -40,7 +40,7 @@ class AvlTree {
     return place;
   }
 
-  /// `place`: of a key that is not there.
+  /// `place`: the place of a key that is not in the tree.
   void insert_at(const Place& place, std::int32_t key) {
     Node* const parent = place.parent;
     (parent == nullptr ? root_ : parent->children[parent->key < key]) =
@@ -49,7 +49,7 @@ class AvlTree {
     ++size_;
   }
 
-  /// `place`: of a key that is there.
+  /// `place`: the place of a key that is in the tree.
   void erase_at(const Place& place) {
     Node* node = place.node;
     if (node->children[0] != nullptr && node->children[1] != nullptr) {
@@ -66,8 +66,8 @@ class AvlTree {
     --size_;
   }
 
-  /// Whether keys ascend, links agree, heights are right and differ by at most one between siblings, and
-  /// the number of nodes is right.
+  /// Returns whether keys ascend, links agree, heights are right and differ by at most one between
+  /// siblings, and the number of nodes is right.
   bool check() const {
     std::size_t nodes = 0;
     return is_right(root_, nullptr, INT64_MIN, INT64_MAX, nodes) && nodes == size_;
@@ -75,7 +75,7 @@ class AvlTree {
 
   std::size_t size() const { return size_; }
 
-  /// The sum of all keys. Of a tree that check() found right.
+  /// Returns the sum of all keys. Call it only if check() returned true.
   std::int64_t sum() const { return sum_below(root_); }
 
  private:

@@ -11,7 +11,7 @@
 
 namespace workloads {
 
-/// Which slot a key's hash code falls into.
+/// How the table maps a key's hash code to a slot.
 enum class SlotHash {
   kFew,  // 2.2 % of the slots, as dedup's hash did (TxSampler paper, section 8.1)
   kAll,  // all slots alike
@@ -27,7 +27,7 @@ inline std::size_t slot_of(std::uint64_t code, SlotHash hash, std::size_t slots)
   return code % (used == 0 ? 1 : used) * slots / (used == 0 ? 1 : used);
 }
 
-/// `Key`: comparable by ==, with a member code() that is equal for equal keys.
+/// `Key`: has == and a member code() that returns the same number for equal keys.
 template <class Key, class Value>
 class ChainedTable {
  public:
@@ -45,21 +45,21 @@ class ChainedTable {
   ChainedTable(const ChainedTable&) = delete;
   ChainedTable& operator=(const ChainedTable&) = delete;
 
-  /// Returns the key's value, or null if it is not there.
+  /// Returns the key's value, or null if the table does not have the key.
   Value* find(const Key& key) const {
     for (Node* node = slot(key); node != nullptr; node = node->next)
       if (node->key == key) return &node->value;
     return nullptr;
   }
 
-  /// Adds a key that is not there, at the front of its chain. The value stays where it is until erase().
+  /// Adds a new key at the front of its chain. The value does not move until erase().
   Value& insert(const Key& key, const Value& value) {
     Node*& first = slot(key);
     first = new Node{first, key, value};
     return first->value;
   }
 
-  /// Returns false if the key is not there.
+  /// Returns false if the table does not have the key.
   bool erase(const Key& key) {
     Node** link = &slot(key);
     while (*link != nullptr && !((*link)->key == key)) link = &(*link)->next;
@@ -80,7 +80,7 @@ class ChainedTable {
 
   std::size_t slot_number(const Key& key) const { return slot_of(key.code(), hash_, slots_.size()); }
 
-  /// Share of the slots that have nodes.
+  /// Returns the share of the slots that have nodes.
   double used_percent() const {
     std::size_t used = 0;
     for (const Node* node : slots_) used += node != nullptr ? 1 : 0;

@@ -36,7 +36,7 @@ using workloads::CheapRandom;
 using Bin = std::uint8_t;
 
 constexpr Bin kFull = 255;
-// Those of the paper, for input 1 and 2.
+// The paper's granularities for inputs 1 and 2.
 constexpr std::array<std::uint32_t, 2> kGranularities = {10000, 1000};
 
 struct Options {
@@ -48,7 +48,7 @@ struct Options {
   unsigned iterations = 1;
 };
 
-/// The bin of a pixel. In input 1 it is one of those in a small square in the middle.
+/// Draws the bin of a pixel. In input 1 all bins are in a small square in the middle.
 std::uint32_t draw_pixel(const Options& options, CheapRandom& random) {
   const auto coordinate = [&](std::uint32_t size) {
     return options.input == 2 ? random.below(size) : size / 2 + random.below(size / 32 + 1);
@@ -96,7 +96,7 @@ struct World {
   alignas(128) std::mutex critical;
 };
 
-/// A load, and then a store. Another thread's increment in between is lost.
+/// Loads and then stores, so another thread's increment in between is lost.
 void count(Bin& bin) {
   volatile Bin& shared = bin;
   const Bin seen = shared;
@@ -123,7 +123,7 @@ void count_merged(World& world, unsigned thread) {
   }
 }
 
-/// The test and the addition are one step: no bin overflows.
+/// A compare-and-exchange tests and increments in one step, so no bin overflows.
 void count_atomically(World& world, unsigned thread) {
   const auto [begin, end] = workloads::share_of(world.image.size(), thread, world.options.common.threads);
   for (std::size_t i = begin; i < end; ++i) {
@@ -163,7 +163,7 @@ std::uint64_t run_threads(World& world) {
       common.threads, !common.no_pin, [](unsigned) { return std::monostate{}; }, iterate);
 }
 
-/// Empty if all is right.
+/// Returns the first error, or an empty text if all is right.
 std::string complaint(const World& world) {
   const auto [found, expected] = std::ranges::mismatch(world.histogram, world.expected);
   if (world.lost == 0 && found == world.histogram.end()) return {};

@@ -6,13 +6,14 @@
 //   void load(const std::vector<std::int32_t>& keys)
 //                                              inserts distinct keys, in this order, before threads start
 //                                              and without a section
-//   bool run(const Operation&, CheapRandom&)   the operation in its sections. True if it changed the set.
-//                                              The random numbers are for operations that draw some
+//   bool run(const Operation&, CheapRandom&)   runs the operation in its sections. Returns whether it
+//                                              changed the set. Some operations draw random numbers
 //   bool check() const, std::size_t size() const, std::int64_t sum() const
-//                                              after the run: whether the structure is right, the number of
-//                                              its keys and their sum
+//                                              after the run: return whether the structure is right, the
+//                                              number of its keys, and their sum
 //
-// In the end the set must be a right one with as many keys, and their sum, as the operations left.
+// At the end the structure must be right, and the number of keys and their sum must be those that the
+// operations left.
 #pragma once
 
 #include <cstddef>
@@ -48,12 +49,12 @@ inline void add_set_options(CommandLine& line, SetOptions& options,
   line.add("--operations", options.operations, "of all threads together").within(1, 1 << 30);
 }
 
-/// Drawn before its section.
+/// A thread draws an operation before its section.
 struct Operation {
   enum class Kind { kFind, kInsert, kErase } kind;
   std::int32_t key;
 
-  /// Whether it writes, if its key is there or not.
+  /// Returns whether the operation changes the set. `present`: whether the set has its key.
   bool changes(bool present) const { return kind != Kind::kFind && present == (kind == Kind::kErase); }
 };
 
@@ -65,7 +66,7 @@ inline Operation draw_operation(const SetOptions& options, CheapRandom& random) 
   return {kind, static_cast<std::int32_t>(random.below(options.range))};
 }
 
-/// How much a thread's operations changed.
+/// How a thread's operations changed the number of keys and their sum.
 struct alignas(128) SetChange {
   std::int64_t keys = 0, sum = 0;
   void add(const Operation& operation) {
@@ -75,7 +76,7 @@ struct alignas(128) SetChange {
   }
 };
 
-/// Distinct keys in random order, as many as the options ask for.
+/// Returns distinct keys in random order, as many as the options say.
 inline std::vector<std::int32_t> draw_keys(const SetOptions& options) {
   CheapRandom random(options.common.seed);
   std::vector<std::int32_t> keys(options.range);
@@ -86,14 +87,14 @@ inline std::vector<std::int32_t> draw_keys(const SetOptions& options) {
   return keys;
 }
 
-/// Inserts the keys. Returns how much that changed.
+/// Inserts the keys. Returns the change of the set.
 template <class Set>
 SetChange load(Set& set, const std::vector<std::int32_t>& keys) {
   set.load(keys);
   return {static_cast<std::int64_t>(keys.size()), std::accumulate(keys.begin(), keys.end(), std::int64_t{0})};
 }
 
-/// Empty if all is right.
+/// Returns the first error, or an empty text if all is right.
 template <class Set>
 std::string complaint(const Set& set, const std::vector<SetChange>& changes) {
   if (!set.check()) return "WRONG structure";

@@ -29,7 +29,7 @@ using workloads::CheapRandom;
 using workloads::Operation;
 using workloads::SetOptions;
 
-constexpr std::uint32_t kLeastSteps = 10, kMoreSteps = 30;  // of a section of the variant short
+constexpr std::uint32_t kLeastSteps = 10, kMoreSteps = 30;  // steps of a section in the variant short
 
 class List {
  public:
@@ -67,7 +67,7 @@ class List {
     return changed;
   }
 
-  /// Whether keys ascend and no node is marked.
+  /// Returns whether keys ascend and no node is marked.
   bool check() const {
     for (const Node* node = &first_; node != &last_; node = node->next)
       if (node->is_marked || node->next->key <= node->key) return false;
@@ -91,8 +91,8 @@ class List {
     bool is_marked = false;
   };
 
-  /// In a section. `before`: the last node with a smaller key. Returns whether the list changed. `removed`
-  /// then has the node to free, or null.
+  /// Call it in a section. `before`: the last node with a smaller key. Returns whether the list changed.
+  /// Sets `removed` to the node that the caller must free, if there is one.
   static bool change(Node* before, const Operation& operation, Node*& removed) {
     Node* const node = before->next;
     if (!operation.changes(node->key == operation.key)) return false;
@@ -121,7 +121,7 @@ class List {
     return changed;
   }
 
-  /// A section of run_short(). `from`: where the thread is parked, or the first node.
+  /// A section of run_short(). `from`: the node at which the thread is parked, or the first node.
   Walk walk_on(Node*& from, const Operation& operation, std::uint32_t steps, bool& changed, Node*& removed) {
     Node* node = from;
     for (std::uint32_t walked = 0; node->next->key < operation.key; ++walked, node = node->next) {

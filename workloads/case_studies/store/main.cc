@@ -9,7 +9,7 @@
 // With --writes some of the operations write. Each thread writes its own keys. A write adds to the
 // memtable; from time to time it makes a table of a full memtable.
 //
-// Each read must find a value of its key, and of the thread's own keys the last one written; in the end
+// Each read must find a value of its key, and the last one if the thread itself writes that key. At the end
 // every key must have its last value, and every object one reference: else "WRONG ..." or "LOST ..." and
 // exit code 1.
 #include <cstddef>
@@ -83,13 +83,13 @@ class World {
   std::uint64_t tables_made() const { return store_.tables_made(); }
 
  private:
-  /// A key of that thread near `key`, or `key` if all keys are other threads'.
+  /// Returns a key near `key` that this thread writes.
   std::uint32_t own_key(std::uint32_t key, unsigned thread) const {
     const std::uint32_t own = key - key % options_.common.threads + thread;
     return own < options_.keys ? own : thread;
   }
 
-  /// A value has its key in the upper half, and in the lower one how often the key was written.
+  /// The upper half of a value is its key. The lower half is the number of writes of that key.
   std::uint64_t next_value(std::uint32_t key) { return std::uint64_t{key} << 32 | ++last_[key]; }
 
   bool reads_right(std::uint32_t key, bool is_own) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A key-value store in memory with LevelDB's structure: writes go to a memtable, a full memtable becomes a
-// table, and a version names the tables of a time. get() holds references to all three while it searches.
+// table, and a version lists the tables that exist at one time. get() holds references to all three while
+// it searches.
 //
-// Two mutexes: writers go one by one. The lock of the store guards pointers, the last sequence number, and
-// the reference counts.
+// There are two mutexes. One lets writers run one by one. The other, the lock of the store, guards the
+// pointers, the last sequence number, and the reference counts.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@ namespace workloads::store {
 
 class Store {
  public:
-  /// `records`: of a full memtable. `split`: get() takes and gives back each reference in a section of its
-  /// own.
+  /// `records`: the size of a full memtable. `split`: get() takes and gives back each reference in a
+  /// section of its own.
   Store(std::size_t records, bool split) : records_(records), split_(split) {}
   ~Store() {
     delete memtable_;
@@ -48,10 +49,11 @@ class Store {
     sequence_ = sequence;
   }
 
-  /// The same before threads start, without a section but where a table is made.
+  /// Writes a record before threads start. Only making a table takes a section.
   void load(std::uint64_t key, std::uint64_t value) { sequence_ = add(key, value); }
 
-  /// Empty if each object that is left has the references it must have. After all threads have ended.
+  /// Returns the first error, or an empty text if each remaining object has the right number of references.
+  /// Call it after all threads have ended.
   std::string complaint() const {
     if (memtable_->references != 1 || version_->references != 1 || full_ != nullptr)
       return "LOST references: " + std::to_string(memtable_->references) + " to the memtable and " +
@@ -61,13 +63,13 @@ class Store {
            " versions instead of 1 are left";
   }
 
-  /// Memtables that became tables.
+  /// Returns the number of memtables that became tables.
   std::uint64_t tables_made() const { return tables_made_; }
 
  private:
   static constexpr std::size_t kMostTables = 4;
 
-  /// The objects that a search works on.
+  /// The objects that a search reads.
   struct View {
     std::uint64_t sequence = 0;
     Memtable *memtable = nullptr, *full = nullptr;
@@ -108,8 +110,9 @@ class Store {
     give_back(view.version);
   }
 
-  /// Records move from the memtable to the full one and to a version, so in this order none is missed. The
-  /// sequence number comes last, because a newer version may have the newest record of a key only.
+  /// Records move from the memtable to the full memtable and then to a version, so a search in this order
+  /// misses no record. It takes the sequence number last, because a newer version may have only the newest
+  /// record of a key.
   void take_one_by_one(View& view) {
     const auto in_section = [this](auto body) {
       const std::lock_guard lock(mutex_);

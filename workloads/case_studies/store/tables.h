@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the store keeps its records: a skip list in memory, and immutable sorted tables.
 //
-// A record has a key, the sequence number of its write, and a value. They are ordered by key, and those of
-// one key from the newest to the oldest.
+// A record has a key, the sequence number of its write, and a value. Records are ordered by key, and
+// records of one key from the newest to the oldest.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +30,8 @@ struct Counted {
   std::uint32_t references = 1;
 };
 
-/// A skip list. Any number of threads search while one adds: nodes are published by release stores, and
-/// never removed.
+/// A skip list. Any number of threads may search while one thread adds: it publishes nodes by release
+/// stores, and no thread removes them.
 class Memtable : public Counted {
  public:
   Memtable() = default;
@@ -42,7 +42,7 @@ class Memtable : public Counted {
   Memtable(const Memtable&) = delete;
   Memtable& operator=(const Memtable&) = delete;
 
-  /// One thread at a time.
+  /// For one thread at a time.
   void add(const Record& record) {
     std::array<Node*, kLevels> before;
     seek(record, &before);
@@ -57,7 +57,7 @@ class Memtable : public Counted {
     ++size_;
   }
 
-  /// Sets `value` to the newest one of the key that is not newer than `sequence`. Returns false if the table
+  /// Sets `value` to the key's newest value that is not newer than `sequence`. Returns false if the table
   /// has no such value.
   bool get(std::uint64_t key, std::uint64_t sequence, std::uint64_t& value) const {
     const Node* const node = seek({key, sequence, 0}, nullptr);
@@ -66,7 +66,7 @@ class Memtable : public Counted {
     return true;
   }
 
-  /// Of the thread that adds.
+  /// For the thread that adds.
   std::size_t size() const { return size_; }
 
   /// Calls `function(record)` in order.
@@ -86,8 +86,8 @@ class Memtable : public Counted {
     return node->next[level].load(std::memory_order_acquire);
   }
 
-  /// The first node that is not before `record`, or null. `before`: gets the last node before it on each
-  /// level.
+  /// Returns the first node that is not before `record`, or null if all nodes are. Sets `before` to the
+  /// last node before it on each level.
   Node* seek(const Record& record, std::array<Node*, kLevels>* before) const {
     Node* node = const_cast<Node*>(&first_);
     for (unsigned level = kLevels; level-- > 0;) {
@@ -115,13 +115,13 @@ inline bool get(const Table& table, std::uint64_t key, std::uint64_t sequence, s
   return true;
 }
 
-/// The tables of the store at one time, the newest first.
+/// The tables that the store has at one time, the newest first.
 struct Version : Counted {
   std::vector<std::shared_ptr<const Table>> tables;
   std::uint32_t seeks = 0;  // searches that looked into more than one table; guarded by the store's lock
 };
 
-/// One table with the newest record of each key.
+/// Returns one table with the newest record of each key.
 inline std::shared_ptr<const Table> merge(const std::vector<std::shared_ptr<const Table>>& tables) {
   Table all;
   for (const auto& table : tables) all.insert(all.end(), table->begin(), table->end());
