@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The locks and condition variables of the packet stack, all in one place as in the original: pthread ones,
+// The locks and condition variables of the packet stack, all in one module as in the original: pthread's,
 // which a preloaded library may replace.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace workloads::network {
 
-/// For std::lock_guard.
+/// A pthread mutex that std::lock_guard can hold.
 class alignas(128) Mutex {
  public:
   void lock() { pthread_mutex_lock(&mutex_); }
@@ -20,7 +20,7 @@ class alignas(128) Mutex {
 
 class alignas(128) Condition {
  public:
-  /// The paper's Listing 4.
+  /// Waits as in the paper's Listing 4.
   template <class Holds>
   void wait_until(Mutex& mutex, Holds holds) {
     while (!holds()) pthread_cond_wait(&condition_, &mutex.mutex_);

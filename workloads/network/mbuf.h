@@ -2,8 +2,8 @@
 // Packets: chains of mbufs and clusters of BSD's sizes.
 //
 // An mbuf has 256 bytes at a multiple of 256. It holds up to 192 bytes itself, or refers to a cluster of 2
-// KB, which several mbufs may share. The first mbuf of a packet has its header, in the place of a TCP
-// header. A packet belongs to one thread, or to the queue that it is in.
+// KB, which several mbufs may share. The first mbuf of a packet has the packet's header, which replaces a
+// TCP header. A packet belongs to one thread, or to the queue that it is in.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ struct Header {
   std::uint32_t connection;
   std::uint32_t bytes;         // of data
   std::uint64_t sequence;      // number of the first byte
-  std::uint64_t acknowledged;  // the sender of this packet has all bytes in front of this one
-  std::uint32_t window;        // how many more it takes
+  std::uint64_t acknowledged;  // the sender has received all bytes before this one
+  std::uint32_t window;        // how many more bytes the sender accepts
   std::uint16_t checksum;      // of the data
   bool opens;                  // the first packet of an end
 };
@@ -50,7 +50,7 @@ struct alignas(256) Mbuf {
 };
 static_assert(sizeof(Mbuf) == 256);
 
-/// Packets in order.
+/// A queue of packets.
 struct PacketQueue {
   Mbuf* first = nullptr;
   Mbuf* last = nullptr;
@@ -65,7 +65,7 @@ struct PacketQueue {
     (first == nullptr ? first : last->next_packet) = packets.first;
     last = packets.last;
   }
-  /// There must be one.
+  /// Removes the first packet and returns it. The queue must not be empty.
   Mbuf* pop() {
     Mbuf* const packet = first;
     first = packet->next_packet;
@@ -73,7 +73,8 @@ struct PacketQueue {
   }
 };
 
-/// Enough for the packets of that many threads, if most have 64 bytes or more; they grow.
+/// The zones start with enough memory for the packets of that many threads, if most packets have 64 bytes
+/// or more. They grow if needed.
 struct Zones {
   explicit Zones(unsigned threads) : mbufs(20 * threads), clusters(4 * threads) {}
 
@@ -81,12 +82,12 @@ struct Zones {
   Zone<Cluster> clusters;
 };
 
-/// What a thread makes packets with.
+/// Makes packets for one thread.
 class Maker {
  public:
   explicit Maker(Zones& zones) : mbufs_(zones.mbufs), clusters_(zones.clusters) {}
 
-  /// A packet without data.
+  /// Returns a packet without data.
   Mbuf* make() {
     Mbuf* const mbuf = mbufs_.take();
     mbuf->next = nullptr;
@@ -95,9 +96,9 @@ class Maker {
     mbuf->header = {};
     return mbuf;
   }
-  /// A packet with a copy of `data` and its checksum.
+  /// Returns a packet with a copy of `data` and its checksum.
   Mbuf* make(const unsigned char* data, std::uint32_t bytes);
-  /// Another one with the same header and data. It shares the clusters.
+  /// Returns a copy of the packet, which shares its clusters.
   Mbuf* copy(Mbuf* packet);
   void free(Mbuf* packet);
   void free(PacketQueue packets) {
@@ -111,7 +112,7 @@ class Maker {
   Cache<Cluster> clusters_;
 };
 
-/// As BSD's bcopy, for copies in sections: libc's memcpy may end with VZEROUPPER, which aborts
+/// Copies bytes in sections, as BSD's bcopy. libc's memcpy may end with VZEROUPPER, which aborts
 /// transactions.
 inline void copy_words(unsigned char* to, const unsigned char* from, std::uint32_t bytes) {
   std::size_t words = (bytes + 7) / 8;
@@ -138,7 +139,7 @@ inline std::uint16_t checksum_of(Mbuf* packet) {
   return static_cast<std::uint16_t>(~sum);
 }
 
-/// Copies a packet's data from byte `from` on, at most `most` bytes. Returns how many.
+/// Copies at most `most` bytes of a packet's data, from byte `from` on. Returns the number of bytes copied.
 inline std::uint32_t copy_out(Mbuf* packet, std::uint32_t from, unsigned char* to, std::size_t most) {
   std::uint32_t copied = 0;
   for (Mbuf* mbuf = packet; mbuf != nullptr && copied < most; mbuf = mbuf->next) {

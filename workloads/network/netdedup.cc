@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// netdedup (PARSEC 3.0): compression of a stream without its duplicates. A client sends a file in large
-// pieces; the server reads it, then cuts it into chunks by their content, looks each up by its hash in a
-// table for all connections, and compresses those that are new. Written from PARSEC's description and the
+// netdedup (PARSEC 3.0): compression of a stream that removes duplicates. A client sends a file in large
+// pieces; the server reads it, then cuts it into chunks by their content, looks up each chunk by its hash
+// in one table for all connections, and compresses new chunks. Written from PARSEC's description and the
 // TSX paper (section 6).
 //
-// A proxy of dedup's computation: a gear hash finds the chunks' ends, 4 KB apart on average, FNV-1a is the
-// chunk's hash and run lengths its compression. The original has one connection, SHA-1 and gzip. A file has
-// blocks of 4 KB, of which half are drawn from a few that all files share.
+// A proxy of dedup's computation: a gear hash finds the chunks' ends, 4 KB apart on average, FNV-1a hashes
+// a chunk, and run-length encoding compresses it. The original has one connection, SHA-1 and gzip. A file
+// has blocks of 4 KB. Half of them come from a few blocks that all files share.
 #include <array>
 #include <cinttypes>
 #include <cstddef>

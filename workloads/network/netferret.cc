@@ -4,9 +4,9 @@
 // stages and answer with the most similar images of a database. Written from PARSEC's description and the
 // TSX paper (section 6).
 //
-// A proxy of ferret's computation: an image has four regions, a histogram of 16 bins of each is its vector,
-// and the answer has the ten nearest of 32 vectors. The original's queries have up to 16 KB; here a query
-// is one packet.
+// A proxy of ferret's computation: an image has four regions, its vector has a histogram of 16 bins for
+// each region, and the answer has the ten nearest of 32 vectors. The original's queries have up to 16 KB;
+// here a query is one packet.
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -4,8 +4,8 @@
 // (section 6).
 //
 // Points have 128 coordinates from 0 to 1, as PARSEC's large inputs. A proxy of streamcluster's
-// computation: a point that is far from all centres of its block becomes a centre, of which there are at
-// most 20. The original's blocks have 16,384 points and more; here one has 256.
+// computation: a point that is far from all centres of its block becomes a centre, up to 20 centres. The
+// original's blocks have 16,384 points and more; here one has 256.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where threads of the packet stack hand over to others: the packets at a host's interface, for the thread
-// of its network, and the connections that a host has not accepted yet. Each has a lock and a condition
-// variable of its own. Threads push with a socket's lock held, so that a connection's packets stay in
-// order.
+// The queues between threads of the packet stack: packets at a host's interface, for the host's network
+// thread, and connections that a host has not accepted yet. Each queue has a lock and a condition variable
+// of its own. Threads push while they hold a socket's lock, so that a connection's packets stay in order.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +47,7 @@ class InterfaceQueue {
 
 class Listener {
  public:
-  /// For that many connections in all.
+  /// `most`: the number of connections in all.
   explicit Listener(std::uint32_t most) : connections_(most) {}
 
   void push(std::uint32_t connection) {
@@ -59,7 +58,7 @@ class Listener {
     arrived_.signal();
   }
 
-  /// Waits for a connection.
+  /// Waits for a connection and returns it.
   std::uint32_t accept() {
     const std::lock_guard lock(lock_);
     arrived_.wait_until(lock_, [&] { return pushed_ != accepted_; });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One end of a connection: TCP's part of the packet stack, as BSD divides it into sections.
 //
-// A send buffer has packets until the peer has acknowledged them, a receive buffer has those that the
-// program has not read. Packets are made, their checksums computed and their bytes copied outside of
-// sections. In the sections, under the socket's lock, packets are linked and counted:
+// A send buffer has packets that the peer has not acknowledged. A receive buffer has packets that the
+// program has not read. A thread makes packets, computes their checksums and copies their bytes outside of
+// sections. Sections, under the socket's lock, link and count packets:
 //
 //   connect  sends the first packet of the handshake, and waits for the second
 //   send     waits for room; then appends packets to the send buffer, and puts copies of those that the
@@ -15,8 +15,8 @@
 //            receiver, and acknowledges every second packet; sends what the window allows now
 //
 // The network loses nothing, so there is no timer and nothing is sent again. Small sends are not collected
-// (TCP_NODELAY). Connections stay open to the end. Buffers have the sizes of FreeBSD 7. A packet that
-// follows a lost one, is doubled or damaged ends the program with one line "LOST ..." and exit code 1.
+// (TCP_NODELAY). Connections stay open to the end. Buffers have the sizes of FreeBSD 7. If a packet is
+// lost, doubled or damaged, the program ends with one line "LOST ..." and exit code 1.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +37,8 @@ inline constexpr std::uint32_t kSendBytes = 32768, kReceiveBytes = 65536;
 
 class Socket {
  public:
-  /// `lock`: its own, or that of its host. Packets have at most `segment_bytes` of data, and go to
-  /// `network`. A connection from elsewhere goes to `listener` as soon as it is complete.
+  /// `lock`: the socket's own lock or its host's. Packets have at most `segment_bytes` of data and go to
+  /// `network`. A connection that the peer opens goes to `listener` as soon as it is complete.
   Socket(std::uint32_t connection, std::uint32_t segment_bytes, Mutex& lock, Listener& listener,
          InterfaceQueue& network)
       : connection_(connection),
@@ -49,7 +49,7 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  // For one thread at a time.
+  // For one thread at a time:
 
   void connect(Maker& maker);
   void send(Maker& maker, const unsigned char* data, std::size_t bytes);
@@ -59,10 +59,10 @@ class Socket {
   /// For the network's thread: a packet has arrived.
   void input(Maker& maker, Mbuf* packet);
 
-  // When all threads have ended.
+  // After all threads have ended:
 
   std::uint64_t packets() const { return packets_; }
-  /// Returns whether all that `from` has sent arrived here.
+  /// Returns whether all bytes that `from` sent have arrived here.
   bool has_all_of(const Socket& from) const { return received_ == from.appended_; }
 
  private:
@@ -87,7 +87,7 @@ class Socket {
   InterfaceQueue& network_;
   Condition readable_, writable_;
 
-  // Sending. The numbers are those of bytes since the start.
+  // For sending. Numbers count bytes since the start.
   alignas(128) PacketQueue to_send_;  // not acknowledged; from unsent_ on not sent
   Mbuf* unsent_ = nullptr;
   std::uint64_t appended_ = 0, acknowledged_ = 0, allowed_ = kReceiveBytes;
@@ -99,7 +99,8 @@ class Socket {
   std::uint64_t received_ = 0, read_ = 0, reported_ = kReceiveBytes;
   unsigned unacknowledged_ = 0;  // packets
 
-  // The reading thread's own: taken out of the buffer, its first packet read so far.
+  // Only the reading thread uses these: packets that it took out of the buffer, and the bytes of the first
+  // packet that it has read.
   alignas(128) PacketQueue reading_;
   std::uint32_t first_read_ = 0;
 };
@@ -123,7 +124,7 @@ inline void Socket::send(Maker& maker, const unsigned char* data, std::size_t by
   }
 }
 
-/// Returns how much there is.
+/// Waits until the send buffer has room for `wanted` bytes. Returns the room.
 inline std::size_t Socket::wait_for_room(std::size_t wanted) {
   const std::lock_guard lock(lock_);
   writable_.wait_until(lock_, [&] { return room() >= wanted; });
@@ -153,7 +154,7 @@ inline void Socket::receive(Maker& maker, unsigned char* data, std::size_t bytes
   }
 }
 
-/// Takes packets with `most` bytes or, by a part of one, more.
+/// Takes packets until they have `most` bytes or more.
 inline PacketQueue Socket::take(Maker& maker, std::size_t most) {
   const std::lock_guard lock(lock_);
   readable_.wait_until(lock_, [&] { return to_read_.first != nullptr; });
@@ -194,7 +195,7 @@ inline void Socket::input(Maker& maker, Mbuf* packet) {
   std::_Exit(1);
 }
 
-// ---- With the lock held.
+// ---- Call these with the lock held.
 
 inline void Socket::append(Mbuf* packet) {
   packet->header.sequence = appended_;
@@ -210,7 +211,7 @@ inline void Socket::send_allowed(Maker& maker) {
   }
 }
 
-/// Completes the header. A packet without data has the number of the next byte.
+/// Completes the header and sends the packet. A packet without data has the number of the next byte.
 inline void Socket::transmit(Mbuf* packet, bool opens) {
   Header& header = packet->header;
   if (header.bytes == 0) header.sequence = unsent_ == nullptr ? appended_ : unsent_->header.sequence;
@@ -224,7 +225,7 @@ inline void Socket::transmit(Mbuf* packet, bool opens) {
   network_.push(packet);
 }
 
-/// Three packets: to the server, back, and again, if no data goes with that.
+/// The handshake has three packets without data: to the server, back, and to the server again.
 inline void Socket::shake_hands(Maker& maker, const Header& header) {
   if (state_ == State::kClosed) {
     state_ = State::kAccepting;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two hosts in one process, the network between them, and the sockets of their connections. A packet goes
-// from a socket straight into the interface queue of the other host, whose network thread gives it to the
+// Two hosts in one process, the network between them, and the sockets of their connections. A socket puts a
+// packet straight into the interface queue of the other host. That host's network thread gives it to the
 // socket there.
 #pragma once
 
@@ -19,15 +19,15 @@ struct Host {
 
   InterfaceQueue arrived;
   Listener listener;
-  Mutex lock;                  // of all sockets together
-  std::deque<Mutex> locks;     // or of each
+  Mutex lock;                  // for all sockets
+  std::deque<Mutex> locks;     // or one for each socket
   std::deque<Socket> sockets;  // by connection
 };
 
 class Stack {
  public:
-  /// With sockets for that many connections. `one_lock`: each host has one lock for its sockets. Packets
-  /// have at most `segment_bytes` of data. `threads` that make packets at once.
+  /// Makes sockets for that many connections. `one_lock`: each host has one lock for its sockets. Packets
+  /// have at most `segment_bytes` of data. `threads`: how many threads make packets at once.
   Stack(std::uint32_t connections, std::uint32_t segment_bytes, bool one_lock, unsigned threads)
       : zones_(threads), client_(connections), server_(connections) {
     for (std::uint32_t connection = 0; connection < connections; ++connection) {
@@ -42,7 +42,7 @@ class Stack {
   Host& server() { return server_; }
   Zones& zones() { return zones_; }
 
-  /// The thread of a host's network: until close().
+  /// The work of a host's network thread. Returns after close().
   static void run_network(Host& host, Maker& maker) {
     while (Mbuf* const packet = host.arrived.pop())
       host.sockets[packet->header.connection].input(maker, packet);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for objects of one type. A thread takes them from a cache of its own, which exchanges magazines
-// with a zone for all (Bonwick and Adams, USENIX 2001; FreeBSD's zones do the same with "buckets").
+// Memory for objects of one type. A thread takes objects from a cache of its own, which exchanges magazines
+// with a zone that all threads share (Bonwick and Adams, USENIX 2001; FreeBSD's zones do the same with
+// "buckets").
 //
-// Section: a magazine is taken from the zone, or put there. It may lie inside of another section, since
-// packets are made with a socket's lock held. A zone grows if it is empty; the memory is returned at its
-// end.
+// A section takes a magazine from the zone or puts one there. It may lie inside of another section, because
+// a thread may make packets while it holds a socket's lock. An empty zone grows. Its destructor returns the
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +20,16 @@ namespace workloads::network {
 
 inline constexpr std::uint32_t kMagazine = 32;  // objects
 
-/// `Item` has `next` and `next_magazine`.
+/// `Item` must have `next` and `next_magazine`.
 template <class Item>
 class Zone {
  public:
-  /// With that many full magazines.
+  /// `magazines`: how many full magazines the zone has at first.
   explicit Zone(unsigned magazines = 1) {
     for (; magazines != 0; --magazines) put(grow());
   }
 
-  /// A full magazine: its items are linked by `next`.
+  /// Returns a full magazine, whose items are linked by `next`.
   Item* take() {
     const std::lock_guard lock(mutex_);
     if (full_ == nullptr) return grow();
@@ -55,7 +56,7 @@ class Zone {
   std::vector<std::unique_ptr<Item[]>> slabs_;
 };
 
-/// One thread's.
+/// The cache of one thread.
 template <class Item>
 class Cache {
  public:
