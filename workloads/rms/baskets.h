@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Baskets of items for apriori and utilitymine, drawn as by the Quest generator (Agrawal and Srikant: "Fast
-// Algorithms for Mining Association Rules", VLDB 1994): patterns of items that go together, of which some are
-// frequent, and baskets of a few patterns, of which each loses some items.
+// Algorithms for Mining Association Rules", VLDB 1994): patterns of items that go together, some of them
+// frequent, and baskets of a few patterns, each of which loses some items.
 #pragma once
 
 #include <algorithm>
@@ -31,12 +31,12 @@ inline void add_basket_options(CommandLine& line, BasketOptions& options) {
 
 namespace drawing {
 
-/// 1 to 2 * mean - 1.
+/// Draws a length from 1 to 2 * mean - 1.
 inline std::size_t length_around(CheapRandom& random, unsigned mean) {
   return 1 + random.below(2 * mean - 1);
 }
 
-/// Items of a pattern. About half of them are those of the pattern before.
+/// Draws the items of a pattern. About half of them are items of the pattern before.
 inline Items pattern(CheapRandom& random, const BasketOptions& options, const Items& before) {
   Items items(length_around(random, options.pattern_length));
   for (std::size_t i = 0; i < items.size(); ++i) {

@@ -5,11 +5,11 @@
 // An inner node of depth d has a child for each hash of an itemset's item d; a leaf has a list of itemsets.
 // An insertion runs these sections, each under the mutex of a node:
 //
-//   it makes a child that is missing             allocates a node with its table of children
-//   it appends the itemset to a leaf's list      allocates an element; a leaf that overflows is split inside:
-//                                                each of its itemsets is appended to a child of it, in a
-//                                                section inside of this one, and that child may split in turn
-//   it counts, under a mutex of the tree
+//   makes a missing child                     allocates a node with its table of children
+//   appends the itemset to a leaf's list      allocates an element; splits a leaf that overflows: appends
+//                                             each of its itemsets to a child, in a section inside of this
+//                                             one, and that child may split in turn
+//   counts the itemset, under the tree's mutex
 //
 // Memory comes from malloc, also inside of sections.
 #pragma once
@@ -31,19 +31,19 @@
 
 namespace workloads::rms {
 
-/// A candidate, or a frequent itemset. As in the original its items lie on their own.
+/// A candidate, or a frequent itemset. As in the original, its items are a heap object of their own.
 struct Itemset {
   explicit Itemset(Items given) : items(std::move(given)) {}
 
   Items items;
   std::size_t number = 0;       // among the candidates of its level
-  double weighted_utility = 0;  // of the baskets with it
-  double utility = 0;           // of it in them
+  double weighted_utility = 0;  // the utility of all baskets that have it
+  double utility = 0;           // the utility of the itemset in these baskets
   std::uint64_t support = 0;    // how many baskets have it
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 };
 
-/// The items of a basket, one by one and as flags.
+/// The items of a basket, as a list and as flags.
 class BasketView {
  public:
   explicit BasketView(std::size_t items) : flags_(items) {}
@@ -67,8 +67,8 @@ class BasketView {
 
 class CandidateTree {
  public:
-  /// Of itemsets with `level` items. `expected`: about how many are inserted; `leaf_size`: how many a leaf
-  /// has before it splits.
+  /// `level`: the number of items of each itemset. `expected`: about how many itemsets threads will insert.
+  /// `leaf_size`: how many itemsets a leaf has before it splits.
   CandidateTree(std::size_t level, std::size_t expected, std::size_t leaf_size)
       : level_(level), fanout_(fanout_for(level, expected, leaf_size)), leaf_size_(leaf_size) {
     root_ = new Node(0, *this);
@@ -84,13 +84,13 @@ class CandidateTree {
   }
   std::uint64_t count() const { return count_; }
 
-  /// Calls `visit(itemset)` for each, by one thread while none inserts.
+  /// Calls `visit(itemset)` for each itemset. For one thread, while no thread inserts.
   template <class Visit>
   void for_each(Visit visit) const {
     for_each_below(*root_, visit);
   }
 
-  /// Calls `visit(itemset)` for each that `basket` has, while none inserts.
+  /// Calls `visit(itemset)` for each itemset that `basket` has. Call it while no thread inserts.
   template <class Visit>
   void for_each_in(const BasketView& basket, Visit visit) const {
     if (basket.size() >= level_) visit_below(*root_, basket, 0, visit);

@@ -15,7 +15,7 @@ namespace workloads::rms {
 inline constexpr std::size_t kClasses = 2;
 using ClassCounts = std::array<std::uint32_t, kClasses>;
 
-/// Of an attribute's list. As in the original it has the class too.
+/// An entry of an attribute's list. As in the original, it also has the class.
 struct Entry {
   float value;
   std::uint32_t record;
@@ -52,7 +52,7 @@ class Records {
  private:
   static constexpr std::size_t kBoxes = 3, kBoxSides = 2;
 
-  /// Records inside of a random box get the other class.
+  /// Gives the other class to all records inside of a random box.
   void mark_box(CheapRandom& random) {
     std::array<std::size_t, kBoxSides> sides{};
     std::array<float, kBoxSides> low{};

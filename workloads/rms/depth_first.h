@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Itemsets by a second algorithm, which has neither levels nor a hash tree: depth first over lists of
-// baskets. apriori and utilitymine are checked against it.
+// Finds itemsets by a second algorithm, which has neither levels nor a hash tree: depth first over lists of
+// baskets. apriori and utilitymine check their results with it.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace workloads::rms {
 
-/// Itemsets and a number of each.
+/// Itemsets, each with a number.
 using ItemsetNumbers = std::map<Items, double>;
 
-/// Finds each itemset of which the baskets that have it weigh at least `least` together.
+/// Finds each itemset whose baskets together weigh at least `least`.
 class DepthFirst {
  public:
   using Tids = std::vector<std::uint32_t>;  // numbers of baskets, in ascending order
 
-  /// `weights`: of the baskets.
+  /// `weights`: the weight of each basket.
   DepthFirst(const std::vector<Items>& baskets, const std::vector<double>& weights, std::size_t items,
              double least)
       : weights_(weights), least_(least), baskets_of_(items) {
@@ -29,7 +29,7 @@ class DepthFirst {
       for (const Item item : baskets[tid]) baskets_of_[static_cast<std::size_t>(item)].push_back(tid);
   }
 
-  /// Calls `visit(items, baskets that have them, their weight)` for each.
+  /// Calls `visit(items, baskets that have them, their weight)` for each itemset.
   template <class Visit>
   void run(Visit visit) const {
     Tids all(weights_.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the particles of fluidanimate are: cells of a box, and who owns them.
+// The cells of fluidanimate's box, their particles, and the threads that own them.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct Vector {
   float squared() const { return x * x + y * y + z * z; }
 };
 
-/// Particles. Each property of them lies together.
+/// The particles of a cell. The values of each property lie together.
 struct alignas(128) Cell {
   Vector position[kCellParticles], half_velocity[kCellParticles], velocity[kCellParticles],
       acceleration[kCellParticles];
@@ -28,7 +28,7 @@ struct alignas(128) Cell {
   Cell* next = nullptr;
 };
 
-/// All cells in one state, and how many particles they have.
+/// All cells at one time, with their numbers of particles.
 class Grid {
  public:
   explicit Grid(std::size_t cells) : first_(cells), counts_(cells) {}
@@ -75,7 +75,7 @@ class Grid {
   std::vector<std::uint32_t> counts_;
 };
 
-/// Where cells are, whose they are, and which have a neighbour of another thread.
+/// The places of cells, their owners, and which cells have a neighbour of another thread.
 class Space {
  public:
   Space(std::size_t width, std::size_t height, unsigned threads)
@@ -88,7 +88,7 @@ class Space {
     for (std::size_t index = 0; index < cells(); ++index) find_neighbours(index);
   }
 
-  /// The greatest divisor of the number of threads that is at most its root.
+  /// Returns the greatest divisor of the number of threads that is at most its square root.
   static std::size_t rows_of_blocks(unsigned threads) {
     std::size_t rows = 1;
     for (std::size_t divisor = 1; divisor * divisor <= threads; ++divisor)
@@ -99,7 +99,7 @@ class Space {
   std::size_t cells() const { return width_ * width_ * height_; }
   unsigned owner(std::size_t index) const { return owners_[index]; }
   bool is_border(std::size_t index) const { return neighbours_[index].has_other_owner; }
-  /// The neighbours of lower index.
+  /// Returns the neighbours with a lower index.
   const std::vector<std::uint32_t>& before(std::size_t index) const { return neighbours_[index].before; }
 
   std::size_t cell_at(const Vector& position) const {

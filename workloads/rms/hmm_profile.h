@@ -15,8 +15,8 @@ namespace workloads::rms {
 inline constexpr char kResidues[] = "ACDEFGHIKLMNPQRSTVWY";
 inline constexpr std::size_t kResidueCount = sizeof kResidues - 1;
 
-/// A profile of match, insert and delete states, with scores of residues and steps. A path may begin at and
-/// leave from each match state, and what the sequence has on both sides scores nothing.
+/// A profile of match, insert and delete states, with scores of residues and steps. A path may begin and
+/// end at any match state. The residues before and after the path score nothing.
 class Profile {
  public:
   Profile(std::size_t states, CheapRandom& random) : matches_(states) {
@@ -31,19 +31,19 @@ class Profile {
     const auto& match = matches_[state];
     return static_cast<std::size_t>(std::max_element(match.begin(), match.end()) - match.begin());
   }
-  /// The score of the path through all match states by their best residues.
+  /// Returns the score of the path through all match states with their best residues.
   int best_score() const {
     int sum = kBegin + kEnd + static_cast<int>(matches_.size() - 1) * kMatchMatch;
     for (std::size_t state = 0; state < states(); ++state) sum += matches_[state][best_residue(state)];
     return sum;
   }
 
-  /// The best path's score (Viterbi), by one row of the states a residue.
+  /// Returns the best path's score (Viterbi). Computes one row of states for each residue.
   int score(const unsigned char* residues, std::size_t length) const {
     std::vector<Row> rows(states() + 1, Row{kNever, kNever, kNever});
     int best = kNever;
     for (std::size_t i = 0; i < length; ++i) {
-      Row diagonal = rows[0];  // of the residue before, one state before
+      Row diagonal = rows[0];  // the states of the residue before, one state before
       for (std::size_t k = 1; k <= states(); ++k) {
         const Row above = rows[k], left = rows[k - 1];
         Row& here = rows[k];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The levels of apriori and utilitymine: the candidates of level k are joined from the frequent itemsets of
-// level k - 1. "Frequent" stands for what a miner looks for at first: support, or weighted utility.
+// level k - 1. An itemset is "frequent" if it has enough support (apriori) or weighted utility
+// (utilitymine).
 #pragma once
 
 #include <algorithm>
@@ -21,12 +22,12 @@ class Levels {
  public:
   Levels(unsigned threads, std::size_t leaf_size) : leaf_size_(leaf_size), made_(threads) {}
 
-  /// Makes an itemset, which lives as long as this object.
+  /// Makes an itemset that lives as long as this object.
   Itemset& make(const Worker& worker, Items items) {
     return *made_[worker.index].emplace_back(std::make_unique<Itemset>(std::move(items)));
   }
 
-  /// One thread gives the frequent itemsets of a level. The next level begins, without candidates.
+  /// Takes the frequent itemsets of a level and begins the next level, without candidates. For one thread.
   void end_level(Itemsets frequent) {
     std::sort(frequent.begin(), frequent.end(),
               [](const Itemset* a, const Itemset* b) { return a->items < b->items; });
@@ -38,10 +39,10 @@ class Levels {
                                             leaf_size_);
   }
 
-  /// Whether the next level can have candidates.
+  /// Returns whether the next level can have candidates.
   bool has_next() const { return frequent_.size() > 1; }
 
-  /// Each thread inserts those that it joins from its share of the frequent itemsets.
+  /// Each thread joins candidates from its share of the frequent itemsets and inserts them.
   void insert_candidates(Worker& worker) {
     const Share share = worker.share(frequent_.size());
     for (std::size_t a = share.begin; a < share.end; ++a) {
@@ -55,17 +56,17 @@ class Levels {
 
   const CandidateTree& tree() const { return *tree_; }
 
-  /// The frequent itemsets of all levels.
+  /// Returns the frequent itemsets of all levels.
   const Itemsets& all() const { return all_; }
 
  private:
-  /// Both have the same items but for the last.
+  /// Returns whether both itemsets have the same items except for the last one.
   bool joins(std::size_t a, std::size_t b) const {
     const Items &one = frequent_[a]->items, &other = frequent_[b]->items;
     return std::equal(one.begin(), one.end() - 1, other.begin());
   }
 
-  /// All subsets with one item less are frequent.
+  /// Returns whether all subsets with one item less are frequent.
   bool is_candidate(const Items& items) const {
     Items part(items.begin() + 1, items.end());
     for (std::size_t left_out = 0;; ++left_out) {
