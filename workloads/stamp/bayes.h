@@ -15,8 +15,9 @@
 // are long, and read more than they write.
 //
 // As in the original, a task may be out of date when it is taken: it was the best for an older network. So
-// what is learned depends on the order of sections. Unlike the original, a first task must raise the score
-// as any other; a section that changes the network checks --edges once more, and a reversal respects it.
+// the learned network depends on the order of sections. Unlike the original, a first task must raise the
+// score as any other; a section that changes the network checks --edges once more, and a reversal respects
+// it.
 #pragma once
 
 #include <cinttypes>
@@ -57,7 +58,7 @@ inline void add_options(CommandLine& line, Options& options) {
 
 inline std::string complaint(const Options&) { return {}; }
 
-/// The records, and the network that generated them.
+/// The records and the network that generated them.
 class Input {
  public:
   explicit Input(const Options& options)
@@ -83,7 +84,7 @@ class Input {
   Records records;
 
  private:
-  /// Draws a variable's values: for each combination of its parents' values with another probability.
+  /// Draws a variable's values. Each combination of its parents' values has another probability.
   void draw(Id id) {
     sections::Plain plain;
     std::vector<Id> parents(network_.number_of_parents(plain, id));
@@ -101,7 +102,7 @@ class Input {
   Network network_;
 };
 
-/// Judges networks by the records themselves, without the tree.
+/// Scores networks from the records themselves, without the tree.
 class Judge {
  public:
   Judge(const Records& records, const Scoring& scoring) : records_(records), scoring_(scoring) {}
@@ -144,7 +145,8 @@ class Judge {
     return sum / static_cast<double>(records_.size());
   }
 
-  /// Whether the tree has the counts of the records, for random queries of up to `longest` variables.
+  /// Returns whether the tree and the records have the same counts, for random queries of up to `longest`
+  /// variables.
   bool agrees(const AdTree& tree, std::size_t longest) const {
     CheapRandom random(records_.size());
     for (unsigned sample = 0; sample < kSamples; ++sample) {
@@ -178,8 +180,9 @@ class Judge {
   const Scoring& scoring_;
 };
 
-/// Says what is wrong with the result, or returns null. With one thread, likelihoods are also those of the
-/// network. With more, one may be that of parents which another thread has changed since.
+/// Returns the first error in the result, or null if all is right. With one thread, likelihoods must also
+/// be those of the network. With more threads, a likelihood may be that of parents which another thread has
+/// changed since.
 inline const char* complaint(Learner& learner, const Judge& judge, const Options& options) {
   Network& network = learner.network();
   if (learner.has_tasks()) return "list of tasks";

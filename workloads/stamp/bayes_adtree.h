@@ -24,7 +24,7 @@
 
 namespace workloads::bayes {
 
-/// A value of each variable for each record.
+/// The records: a value of each variable.
 class Records {
  public:
   Records(std::size_t records, std::size_t variables)
@@ -56,7 +56,7 @@ class AdTree {
 
   std::size_t records() const { return records_.size(); }
 
-  /// How many records answer all queries, which are in the order of variables.
+  /// Returns how many records match all queries. Queries must be in the order of variables.
   std::int64_t count(const Query* const* queries, std::size_t number) const {
     return count(root_.get(), queries, number);
   }
@@ -119,7 +119,7 @@ natural_logarithm(double x) {
   return std::log(x);
 }
 
-/// How well parents explain a variable. Of one thread: it has memory for a query.
+/// Computes how well parents explain a variable. For one thread, because it has memory for a query.
 class Likelihood {
  public:
   Likelihood(const AdTree& tree, std::size_t variables)
@@ -128,8 +128,8 @@ class Likelihood {
         with_(new Query*[variables + 1]()),
         without_(new Query*[variables + 1]()) {}
 
-  /// The mean logarithm, over all records, of how likely a variable's value is if those of its parents are
-  /// known. Counts records of all combinations of values.
+  /// Returns the mean logarithm, over all records, of the probability of a variable's value, given its
+  /// parents' values. Counts records of all combinations of values.
   double of(Id variable, const Id* parents, std::size_t number) {
     set_up(variable, parents, number);
     double sum = 0;

@@ -47,7 +47,8 @@ class Walk {
   explicit Walk(std::size_t variables)
       : seen_(new std::uint64_t[variables]()), waiting_(new Id[variables]()) {}
 
-  /// Begins anew. Nothing is cleared: memset may end a hardware transaction, where it uses wide registers.
+  /// Begins a new walk without clearing memory: a memset that uses wide registers may abort a hardware
+  /// transaction.
   void begin() {
     ++number_;
     next_ = end_ = 0;
@@ -114,7 +115,7 @@ class Network {
     at(from).children.remove(transaction, &at(to));
   }
 
-  /// Notes in `walk` a variable and all its descendants.
+  /// Adds a variable and all its descendants to `walk`.
   template <class Transaction>
   void find_descendants(Transaction& transaction, Id id, Walk& walk) {
     walk.begin();
@@ -130,7 +131,8 @@ class Network {
     return walk.has_seen(to);
   }
 
-  /// Whether there is a path beside the edge, which is taken out for the search, as in the original.
+  /// Returns whether there is a path beside the edge. As in the original, it removes the edge for the
+  /// search.
   template <class Transaction>
   bool has_other_path(Transaction& transaction, Id from, Id to, Walk& walk) {
     remove_edge(transaction, from, to);
@@ -156,7 +158,8 @@ class Network {
     return order;
   }
 
-  /// Whether lists have the lengths they note, are in order, and agree with each other. For one thread.
+  /// Returns whether lists have the lengths they note, are in order, and agree with each other. For one
+  /// thread.
   bool is_consistent() {
     std::size_t edges = 0;
     for (Id id = 0; id < size(); ++id) {

@@ -25,12 +25,12 @@ struct Scoring {
   double of(double likelihood, std::int64_t parents) const {
     return records * likelihood - parent * static_cast<double>(parents);
   }
-  /// What a score gains if likelihoods rise from `before`.
+  /// Returns how much a score rises if likelihoods rise from `before` to `now`.
   double gain(double now, double before) const { return records * (now - before); }
 };
 
-/// The best change of a kind that was found so far: the edge's other variable, and how much the score gains.
-/// At first it is the variable itself, which means no change.
+/// The best change of a kind so far: the edge's other variable, and how much the score rises. At first it
+/// is the variable itself, which means no change.
 struct Best {
   Id from;
   double gain;
@@ -42,7 +42,7 @@ struct Best {
   }
 };
 
-/// Of one thread: it has the memory for searches.
+/// Searches for one thread, whose memory it has.
 class Search {
  public:
   /// `local`: how well the parents of each variable explain it.
@@ -66,7 +66,7 @@ class Search {
   }
   double likelihood_of_noted(Id id) { return likelihood_.of(id, parents_.get(), number_); }
 
-  /// The best first parent of a variable, before threads change the network.
+  /// Returns the best first parent of a variable, before threads change the network.
   Best best_first(Id to) {
     Best best{to, kLeastGain};
     for (Id from = 0; from < network_.size(); ++from) {
@@ -134,7 +134,7 @@ class Search {
     return false;
   }
 
-  /// Of `to`, with all parents that are noted but one.
+  /// Returns the likelihood of `to` with all noted parents but one.
   double likelihood_without(Id to, std::size_t i) {
     const Id left_out = parents_[i];
     parents_[i] = parents_[number_ - 1];

@@ -12,7 +12,8 @@
 
 namespace workloads::stamp {
 
-/// `Element`: a pointer. `IsBefore`: a functor for two elements, whether the first one is popped earlier.
+/// `Element`: a pointer. `IsBefore`: a functor that returns whether pop() must return the first of two
+/// elements earlier.
 template <class Element, class IsBefore>
 class Heap {
  public:
@@ -39,7 +40,8 @@ class Heap {
     return true;
   }
 
-  /// Takes an element that no other one is before. Returns null if the heap is empty.
+  /// Removes an element that no other element is before and returns it, or returns null if the heap is
+  /// empty.
   template <class Transaction>
   Element pop(Transaction& transaction) {
     const std::size_t number = transaction.read(number_);
@@ -64,7 +66,7 @@ class Heap {
  private:
   static constexpr std::size_t kFirstCapacity = 16;
 
-  /// Puts `element` into the free first slot, or below those that are before it.
+  /// Puts `element` into the free first slot, or below the elements that are before it.
   template <class Transaction>
   static void sift_down(Transaction& transaction, Element* elements, std::size_t number, Element element) {
     std::size_t at = 0;

@@ -10,7 +10,7 @@
 // one and inserts the centre of its circle into the mesh. If that encroaches a segment, it halves the
 // segment instead, until the triangle is gone or its centre fits.
 //
-// Sections: taking a triangle from the heap; a look whether it is still in the mesh; a refinement, which
+// Sections: taking a triangle from the heap; a test whether it is still in the mesh; a refinement, which
 // grows one cavity or more, replaces their elements and allocates new ones (yada_cavity.h); giving the
 // triangle up; putting new bad triangles on the heap; and, once a thread, its part of the counts.
 //
@@ -59,7 +59,7 @@ struct IsMoreUrgent {
   }
 };
 
-/// New bad triangles of a section, in memory of its thread. Pages that are not needed are never touched.
+/// New bad triangles of a section, in memory of its thread. It never touches pages that it does not need.
 class BadTriangles {
  public:
   BadTriangles() : elements_(new Element*[kMost]) {}
@@ -96,7 +96,7 @@ class Refinement {
       heap_.push(plain, bad[left - 1]);
     }
   }
-  /// What each thread does.
+  /// The work of each thread.
   template <class Thread>
   void work(Thread& thread) {
     Cavity cavity;
@@ -135,11 +135,11 @@ class Refinement {
     return !heap_.is_empty(plain);
   }
   long first_number() const { return elements_; }
-  /// By what sections added and removed.
+  /// Returns the number of elements, from the counts of added and removed ones.
   long number() const { return elements_ + shared_.growth; }
 
  private:
-  static constexpr unsigned kMostTries = 1000;  // of a section, should it see a mesh that is wrong
+  static constexpr unsigned kMostTries = 1000;  // of a section, in case it sees an inconsistent mesh
 
   struct alignas(128) Shared {
     long growth = 0;
@@ -152,7 +152,7 @@ class Refinement {
     return element;
   }
 
-  /// Frees an element that is no longer in the mesh.
+  /// Returns whether an element is no longer in the mesh, and frees it then.
   template <class Thread>
   bool is_gone(Thread& thread, Element* element) {
     bool gone = false;
@@ -163,7 +163,7 @@ class Refinement {
     return gone;
   }
 
-  /// Frees an element if it is no longer in the mesh. Else the section that takes it out does that.
+  /// Frees an element if it is no longer in the mesh. Else the section that removes it will free it.
   template <class Thread>
   void give_up(Thread& thread, Element* element) {
     thread.atomically([&, element](auto& transaction) {

@@ -15,13 +15,13 @@
 
 namespace workloads::yada {
 
-/// Of one thread. Pages of its memory that are not needed are never touched.
+/// A cavity of one thread. It never touches pages of its memory that it does not need.
 class Cavity {
  public:
   Cavity() : elements_(new Element*[kMostElements]), sides_(new Side[4 * kMostElements + 4]) {}
 
-  /// Finds the cavity of `point`, beginning with an element of it. With `splits`, returns a segment that the
-  /// point encroaches, if there is one, and the cavity is not complete. Else returns null.
+  /// Finds the cavity of `point`, beginning with the element `first` in it. With `splits`, if the point
+  /// encroaches a segment, returns that segment and leaves the cavity incomplete. Else returns null.
   template <class Transaction>
   Element* grow(Transaction& transaction, Element* first, Point point, bool splits) {
     point_ = point;
@@ -44,11 +44,11 @@ class Cavity {
     return nullptr;
   }
 
-  /// Whether it was too large for this thread's memory.
+  /// Returns whether the cavity was too large for this thread's memory.
   bool is_full() const { return number_ == kMostElements || sides_number_ >= kMostElements; }
 
-  /// Replaces the elements. A segment that was the first one becomes two. Calls `added(element)` for each
-  /// new triangle. Returns by how many elements the mesh has grown.
+  /// Replaces the elements. If the first element is a segment, it becomes two. Calls `added(element)` for
+  /// each new triangle. Returns by how many elements the mesh has grown.
   template <class Transaction, class Added>
   long replace(Transaction& transaction, Mesh& mesh, Added added) {
     const std::size_t border = sides_number_;

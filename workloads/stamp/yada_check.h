@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check of STAMP's yada (yada.h). All of it is exact, and none of it trusts how the mesh was made.
+// The check of STAMP's yada (yada.h). It is exact, and relies on nothing about how the mesh was made.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace workloads::yada {
 
-/// All elements that neighbours lead to, from the root on.
+/// Returns all elements that are reachable from the root through neighbours.
 inline std::vector<Element*> all_elements(const Mesh& mesh) {
   sections::Plain plain;
   std::vector<Element*> all;
@@ -28,12 +28,12 @@ inline std::vector<Element*> all_elements(const Mesh& mesh) {
   return all;
 }
 
-/// What is right after a run: each edge belongs to two elements, which are neighbours; triangles cover the
-/// square and do not overlap; they are Delaunay; none has an angle below the limit, and none encroaches a
-/// segment; segments are the square's sides.
+/// Checks the mesh after a run: each edge belongs to two elements, which are neighbours; triangles cover
+/// the square and do not overlap; they are Delaunay; none has an angle below the limit, and none encroaches
+/// a segment; segments are the square's sides.
 class Check {
  public:
-  /// `number`: of elements, as sections counted.
+  /// `number`: the number of elements that sections counted.
   Check(const Mesh& mesh, long number) : mesh_(mesh) {
     const std::vector<Element*> all = all_elements(mesh);
     expect(static_cast<long>(all.size()) == number, "number of elements");
@@ -56,7 +56,7 @@ class Check {
     expect(segments == mesh.boundary_size(), "tree of the boundary");
   }
 
-  /// Null: nothing.
+  /// Returns the first error, or null if all is right.
   const char* wrong() const { return wrong_; }
 
  private:
@@ -64,7 +64,7 @@ class Check {
     if (!right && wrong_ == nullptr) wrong_ = what;
   }
 
-  /// Each edge has one neighbour, which has this element too.
+  /// Checks that each edge has one neighbour, whose list has this element too.
   void expect_neighbours(const Element& element) {
     std::size_t number = 0;
     bool has[3] = {};
@@ -85,7 +85,7 @@ class Check {
            "number of neighbours");
   }
 
-  /// If that holds for each edge, no point lies in any triangle's circle.
+  /// If this check passes for each edge, no point lies in any triangle's circle.
   void expect_delaunay(const Element& element, const Element& neighbour) {
     for (unsigned i = 0; i < 3; ++i)
       expect(!element.is_in_circle(neighbour.corners[i]), "triangle that is not Delaunay");

@@ -26,10 +26,11 @@ inline Point operator-(Point one, Point other) { return {one.x - other.x, one.y 
 inline std::int64_t dot(Point one, Point other) { return one.x * other.x + one.y * other.y; }
 inline std::int64_t cross(Point one, Point other) { return one.x * other.y - one.y * other.x; }
 
-/// Above 0 if the corners go counter-clockwise; 0 if they lie on a line.
+/// Returns twice the area of a triangle: positive if the corners go counter-clockwise, 0 if they lie on a
+/// line.
 inline std::int64_t twice_area(Point a, Point b, Point c) { return cross(b - a, c - a); }
 
-/// Whether a point lies in the circle through three corners, and not on it. They go counter-clockwise.
+/// Returns whether a point lies inside the circle through three corners, which go counter-clockwise.
 inline bool is_in_circle(Point a, Point b, Point c, Point point) {
   const Point to_a = a - point, to_b = b - point, to_c = c - point;
   const Wide sum = Wide{dot(to_a, to_a)} * cross(to_b, to_c) + Wide{dot(to_b, to_b)} * cross(to_c, to_a) +
@@ -37,21 +38,21 @@ inline bool is_in_circle(Point a, Point b, Point c, Point point) {
   return sum > 0;
 }
 
-/// Whether a point lies in the circle whose diameter is a segment, and not on it: the segment is
-/// encroached.
+/// Returns whether a point encroaches a segment: it lies inside the circle whose diameter is the segment.
 inline bool encroaches(Point point, Point a, Point b) { return dot(a - point, b - point) < 0; }
 
 inline Point midpoint(Point a, Point b) { return {(a.x + b.x) / 2, (a.y + b.y) / 2}; }
 
-/// The grid's coordinate that is next to `base` + `offset`, of those in the square.
+/// Returns the grid coordinate in the square that is nearest to `base` + `offset`.
 inline Coordinate rounded(Coordinate base, double offset) {
   const double sum = static_cast<double>(base) + offset;
   if (!(sum > 0)) return 0;
   return sum < static_cast<double>(kSide) ? static_cast<Coordinate>(sum + 0.5) : kSide;
 }
 
-/// The centre of the circle through three corners, rounded; if it lies outside, the next point of the
-/// square. That point is in the circle too, and on a side of the square which some corner encroaches.
+/// Returns the centre of the circle through three corners, rounded, or the nearest point of the square if
+/// the centre lies outside. That point is also in the circle, and on a side of the square that some corner
+/// encroaches.
 inline Point circumcentre(Point a, Point b, Point c) {
   const Point to_b = b - a, to_c = c - a;
   const Wide b_squared = dot(to_b, to_b), c_squared = dot(to_c, to_c);
@@ -61,7 +62,7 @@ inline Point circumcentre(Point a, Point b, Point c) {
   return {rounded(a.x, x / twice), rounded(a.y, y / twice)};
 }
 
-/// The square of the cosine of the angle at `a`, or 0 if that is not acute.
+/// Returns the square of the cosine of the angle at `a`, or 0 if the angle is not acute.
 inline double squared_cosine(Point a, Point b, Point c) {
   const std::int64_t product = dot(b - a, c - a);
   if (product <= 0) return 0;

@@ -24,7 +24,7 @@ namespace workloads::yada {
 /// Random points in the square and on its sides, without its corners.
 class Points {
  public:
-  /// `number`: with the corners.
+  /// `number`: the number of points, corners included.
   Points(std::size_t number, CheapRandom& random) {
     std::size_t root = 1;  // rounded up
     while (root * root < number) ++root;
@@ -55,7 +55,7 @@ class Points {
     return {static_cast<Coordinate>(x) * step, static_cast<Coordinate>(y) * step};
   }
 
-  /// Adds points, all different, up to a number.
+  /// Adds distinct points until there are `number`.
   template <class Draw>
   void fill(std::vector<Point>& points, std::size_t number, Draw draw) {
     while (points.size() < number) {
@@ -64,7 +64,7 @@ class Points {
     }
   }
 
-  /// Row by row, to and fro, so that each point is near the one before.
+  /// Sorts points row by row, in alternating directions, so that each point is near the one before.
   void sort_by_rows(std::size_t rows) {
     const Coordinate height = kSide / static_cast<Coordinate>(rows) + 1;
     std::sort(inner.begin(), inner.end(), [height](Point one, Point other) {
@@ -91,7 +91,7 @@ class Builder {
     for (const Point point : points.inner) insert(point);
   }
 
-  /// Of elements.
+  /// Returns the number of elements.
   long number() const { return number_; }
 
  private:
@@ -122,14 +122,14 @@ class Builder {
     number_ += cavity_.replace(plain_, mesh_, [this](Element* added) { last_ = added; });
   }
 
-  /// Walks to the triangle in which a point lies, or on whose edge.
+  /// Returns the triangle that contains a point, inside or on an edge.
   Element* triangle_at(Point point) {
     Element* triangle = last_;
     while (Element* const next = towards(*triangle, point)) triangle = next;
     return triangle;
   }
 
-  /// Returns a neighbour on the other side of an edge, where the point is, or null.
+  /// Returns a neighbour across an edge that has the point on its other side, or null if no edge has.
   Element* towards(const Element& triangle, Point point) {
     for (unsigned i = 0; i < 3; ++i) {
       const Point a = triangle.corners[(i + 1) % 3], b = triangle.corners[(i + 2) % 3];

@@ -3,11 +3,11 @@
 // of its neighbours. Two elements are neighbours if they share an edge. A tree has the edges of all
 // segments.
 //
-// Operations take the transaction of the section. Where an element lies never changes, and is read without
-// the transaction; its neighbours and its flags are shared. insert() and remove() read and write the lists
-// (list.h) of an element and of its neighbours; insert() of a triangle with an obtuse angle also searches
-// the tree. Before threads start and after they end, the transaction is a sections::Plain. There is no
-// destructor: call clear(). If memory is exhausted, the mesh is wrong.
+// Operations take the transaction of the section. An element's geometry never changes, so operations read
+// it without the transaction. Threads share its neighbours and its flags. insert() and remove() read and
+// write the lists (list.h) of an element and of its neighbours; insert() of a triangle with an obtuse angle
+// also searches the tree. Before threads start and after they end, the transaction is a sections::Plain.
+// There is no destructor: call clear(). If memory is exhausted, the mesh is wrong.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace workloads::yada {
 
-/// Ends of an edge of an element, in order.
+/// The ends of an element's edge, in order.
 struct Edge {
   const Point *first, *second;
 };
@@ -33,7 +33,7 @@ inline bool operator<(const Edge& one, const Edge& other) {
 
 struct Element;
 
-/// In the order of their corners.
+/// Compares elements by their corners.
 struct CompareElements {
   int operator()(const Element* one, const Element* other) const;
 };
@@ -57,17 +57,17 @@ struct Element {
   Element& operator=(const Element&) = delete;
 
   bool is_segment() const { return number == 2; }
-  /// Elements that are too small for the grid stay as they are, so that the number of elements is limited.
+  /// Returns whether an element is too small to refine on the grid. This limits the number of elements.
   bool is_small() const { return shortest_squared < kLeastLength * kLeastLength; }
   unsigned number_of_edges() const { return is_segment() ? 1 : 3; }
   bool is_in_circle(Point point) const {
     return yada::is_in_circle(corners[0], corners[1], corners[2], point);
   }
-  /// Whether a triangle would rather have this segment split than get the new point.
+  /// Returns whether a new point requires splitting this segment.
   bool is_split_by(Point point) const {
     return encroaches(point, corners[0], corners[1]) || twice_area(corners[0], corners[1], point) == 0;
   }
-  /// Returns this element's edge that is also one of `other`, or null.
+  /// Returns the edge that this element shares with `other`, or null if there is none.
   const Edge* common_edge(const Element& other) const {
     for (unsigned i = 0; i < number_of_edges(); ++i) {
       for (unsigned j = 0; j < other.number_of_edges(); ++j) {
@@ -120,7 +120,8 @@ inline int CompareElements::operator()(const Element* one, const Element* other)
   return 0;
 }
 
-/// An edge with the element on one side of it, until that on the other side is known. In memory of a thread.
+/// An edge and the element on one side of it, until the element on the other side is known. It lies in a
+/// thread's memory.
 struct Side {
   const Edge* edge;
   Element* element;
@@ -128,7 +129,7 @@ struct Side {
 
 class Mesh {
  public:
-  /// `squared_cosine`: of the least angle that triangles may have.
+  /// `squared_cosine`: the squared cosine of the least angle that triangles may have.
   explicit Mesh(double squared_cosine) : most_squared_cosine_(squared_cosine) {}
 
   bool is_skinny(const Element& element) const { return element.squared_cosine > most_squared_cosine_; }
@@ -154,7 +155,7 @@ class Mesh {
     }
   }
 
-  /// Takes an element out, and frees it unless it is referenced.
+  /// Removes an element, and frees it unless it is referenced.
   template <class Transaction>
   void remove(Transaction& transaction, Element* element) {
     transaction.write(element->is_garbage, true);
@@ -189,7 +190,7 @@ class Mesh {
   }
 
  private:
-  /// A key of the tree, which compares edges.
+  /// A key of the tree. It compares edges.
   struct Key {
     const Edge* edge;
     bool operator==(Key other) const { return *edge == *other.edge; }
