@@ -7,7 +7,7 @@
 
 namespace workloads {
 
-/// Relaxed. GCC's atomic_ref<double> would also spill.
+/// Adds with relaxed order. GCC's atomic_ref<double> would also spill.
 inline void atomic_add(double& place, double amount) {
   using Bits [[gnu::may_alias]] = std::uint64_t;
   Bits* const bits = reinterpret_cast<Bits*>(&place);

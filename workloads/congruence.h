@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work without memory, whose result can be checked: steps of PCG's linear congruence, without its output
-// function, which changes no state. A step takes a multiplication and an addition.
+// Work without memory, whose result can be checked: steps of PCG's linear congruence. PCG's output
+// function, which does not change the state, is left out. A step is a multiplication and an addition.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Congruence {
   std::uint64_t term = 1442695040888963407u;
 
   std::uint64_t operator()(std::uint64_t state) const { return factor * state + term; }
-  /// This one, then `next`.
+  /// Returns the congruence that applies this one and then `next`.
   Congruence then(Congruence next) const { return {next.factor * factor, next.factor * term + next.term}; }
 };
 
@@ -24,7 +24,7 @@ inline std::uint64_t advance(std::uint64_t state, std::uint64_t steps) {
   return state;
 }
 
-/// The same by repeated squaring.
+/// Returns the state after that many steps, by repeated squaring.
 inline std::uint64_t jump(std::uint64_t state, std::uint64_t steps) {
   for (Congruence power = kStep; steps != 0; steps >>= 1, power = power.then(power))
     if (steps & 1) state = power(state);

@@ -11,8 +11,8 @@
 // Defaults are the paper's. With fewer CPUs than its 72, divide --outside accordingly to keep the lock as
 // busy. Threads are not pinned, so that the operating system shares the CPUs among them.
 //
-// A step is one of congruence.h. At the end the shared variable must be the number of sections, and the
-// shared generator's state that after as many steps: else "LOST ..." and exit code 1.
+// A step is one of congruence.h. At the end the shared variable must equal the number of sections, and the
+// shared generator must have the state after as many steps: else "LOST ..." and exit code 1.
 #include <pthread.h>
 
 #include <cinttypes>

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transactions that abort each other again and again (the probe "mutual_aborts"): mutual_aborts [SECTIONS].
 //
-// Two pinned threads repeat a section until it commits: it increments eight words in each of 1, 2 or 4 lines,
-// the same ones for both. In front of a section lie a few multiplications ("close") or some thousand cycles
-// of them ("apart"). "work_N" has N cycles of them inside, too, behind the increments. Both threads stop when
-// one has done its sections. Of each kind of section, prints:
+// Two pinned threads repeat a section until it commits. The section increments eight words in each of 1, 2
+// or 4 lines, the same lines for both threads. A few multiplications ("close") or some thousand cycles of
+// them ("apart") precede each section. A section "work_N" also has N cycles of multiplications behind the
+// increments. Both threads stop when one has done its sections. The probe prints for each kind of section:
 //
 //   first_try_percent   sections that commit at the first try
 //   abort_percent       tries that abort by a conflict
-//   again_percent       such aborts whose next try aborts by a conflict, too
+//   again_percent       such aborts whose next try also aborts by a conflict
 //
-// The last one tells how long two transactions go on aborting each other. The requests of an aborted
-// transaction still take their lines: where two transactions hold a line each that the other one needs, both
+// again_percent tells how long two transactions go on aborting each other. An aborted transaction's
+// requests still take their lines. If each of two transactions holds a line that the other one needs, both
 // abort, exchange the lines, and meet again in the same way. After 32 tries in a row a thread waits for a
-// random time, since nothing else may end this.
+// random time, because otherwise this may never end.
 #include <atomic>
 #include <thread>
 
@@ -48,7 +48,7 @@ pthread_barrier_t barrier;
 struct Kind {
   unsigned lines;
   std::uint64_t gap;     // multiplications in front of it, on average
-  std::uint64_t inside;  // and inside
+  std::uint64_t inside;  // multiplications inside
 };
 
 Status attempt(const Kind& kind) {

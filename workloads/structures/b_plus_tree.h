@@ -2,9 +2,9 @@
 // A B+ tree: keys are in leaves, inner nodes have separators. One of the programs of the TxSampler paper
 // (Figure 8).
 //
-// A node has 240 bytes: four lines or five. Sections read a path from the root. An insertion splits each
-// full node on its way down and moves the larger keys of its leaf; a removal moves them back and leaves
-// small nodes as they are.
+// A node has 240 bytes on four or five lines. Sections read a path from the root. An insertion splits each
+// full node on its way down and moves the larger keys of its leaf; a removal moves them back and never
+// merges nodes.
 #pragma once
 
 #include <cstddef>
@@ -74,8 +74,8 @@ class Set {
     transaction.write(root_, nullptr);
   }
 
-  /// Whether keys lie between the separators above them and ascend, and all leaves are equally deep and
-  /// linked in their order.
+  /// Returns whether keys ascend and lie between the separators above them, and all leaves are equally deep
+  /// and linked in their order.
   bool check() const {
     const Node* leaf = root_;
     while (leaf != nullptr && !leaf->is_leaf) leaf = leaf->links[0];
@@ -96,13 +96,13 @@ class Set {
 
   struct Node {
     std::uint32_t is_leaf;
-    std::uint32_t number = 0;     // of keys; an inner node has one child more
+    std::uint32_t number = 0;     // number of keys; an inner node has one child more
     Key keys[kKeys] = {};         // child i has keys from keys[i - 1] on and below keys[i]
-    Node* links[kKeys + 1] = {};  // the children; of a leaf the first one, to the next leaf
+    Node* links[kKeys + 1] = {};  // the children; a leaf's first link leads to the next leaf
   };
   static_assert(sizeof(Node) == 240);
 
-  /// The first key that is not smaller.
+  /// Returns the place of the first key that is not smaller than `key`.
   template <class Transaction>
   static std::uint32_t first_not_below(Transaction& transaction, const Node* node, Key key) {
     const std::uint32_t number = transaction.read(node->number);
@@ -119,7 +119,8 @@ class Set {
     return place;
   }
 
-  /// The leaf of the key, and its place there. Null: it is not there.
+  /// Returns the key's leaf and sets `place` to its place there, or returns null if the tree does not have
+  /// the key.
   template <class Transaction>
   Node* find(Transaction& transaction, Key key, std::uint32_t& place) {
     Node* node = transaction.read(root_);
@@ -131,7 +132,8 @@ class Set {
     return node;
   }
 
-  /// Makes the first leaf, or splits a full root. Null: memory is exhausted.
+  /// Returns a root that is not full: makes the first leaf, or splits a full root. Returns null if memory
+  /// is exhausted.
   template <class Transaction>
   Node* root_that_is_not_full(Transaction& transaction) {
     Node* const root = transaction.read(root_);
@@ -147,14 +149,14 @@ class Set {
   }
 
   /// Moves the upper half of a full child to a new node behind it, and its separator to the parent. Returns
-  /// the new node. Null: memory is exhausted, and nothing has changed.
+  /// the new node, or null, without a change, if memory is exhausted.
   template <class Transaction>
   static Node* split(Transaction& transaction, Node* parent, std::uint32_t place, Node* child) {
     const std::uint32_t is_leaf = transaction.read(child->is_leaf);
     Node* const right = transaction.template make<Node>(is_leaf);
     if (right == nullptr) return nullptr;
     const Key separator = transaction.read(child->keys[kHalf]);
-    const std::uint32_t first = is_leaf ? kHalf : kHalf + 1;  // of the keys that move
+    const std::uint32_t first = is_leaf ? kHalf : kHalf + 1;  // the first key that moves
     for (std::uint32_t i = first; i < kKeys; ++i)
       transaction.write(right->keys[i - first], transaction.read(child->keys[i]));
     for (std::uint32_t i = first; !is_leaf && i <= kKeys; ++i)
@@ -191,8 +193,8 @@ class Set {
     transaction.release(node);
   }
 
-  /// The number of levels from `node` down, or kWrongDepth. Its keys must be from `low` on and below
-  /// `high`. `leaf`: the next leaf in the order of links, which moves on.
+  /// Returns the number of levels from `node` down, or kWrongDepth if something is wrong. Keys must be at
+  /// least `low` and below `high`. `leaf`: the next leaf in the order of links. The function moves it on.
   static int depth(const Node* node, Key low, Key high, const Node*& leaf) {
     if (node == nullptr || node->number > kKeys) return kWrongDepth;
     for (std::uint32_t i = 0; i < node->number; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash table of the ALE paper (section 3.1): an array of lists. In the paper 262144 nodes in 8192
-// buckets, so about 32 in each, and 20 % mutations. Sections walk half of a bucket on average.
+// The hash table of the ALE paper (section 3.1): an array of lists. The paper has 262144 nodes in 8192
+// buckets, about 32 in each, and 20 % mutations. Sections walk half of a bucket on average.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ class Set {
     for (std::size_t i = 0; i < number_; ++i) buckets_[i].clear(transaction);
   }
 
-  /// Whether each bucket is right and has only keys that belong there.
+  /// Returns whether each bucket is right and has only keys that belong there.
   bool check() const {
     bool right = true;
     for (std::size_t i = 0; right && i < number_; ++i) {

@@ -2,7 +2,7 @@
 // A sorted, singly linked list of keys for the programs list and hash. A node has its key, a value, the
 // next node, and the padding that the ALE paper found best (section 3.1): 16 words of eight bytes.
 //
-// Operations take the transaction of the section. They read the keys and links up to their place; a change
+// Operations take the transaction of the section. They read keys and links up to the key's place. A change
 // writes one link. There is no destructor: call clear().
 #pragma once
 
@@ -12,7 +12,7 @@ namespace workloads::structures {
 
 class PaddedList {
  public:
-  /// Returns false, and changes nothing, if the key is there.
+  /// Returns false, and changes nothing, if the list has the key.
   template <class Transaction>
   bool insert(Transaction& transaction, std::uint64_t key) {
     Node** const link = seek(transaction, key);
@@ -29,7 +29,7 @@ class PaddedList {
     return node != nullptr && transaction.read(node->key) == key;
   }
 
-  /// Returns false if the key is not there.
+  /// Returns false if the list does not have the key.
   template <class Transaction>
   bool erase(Transaction& transaction, std::uint64_t key) {
     Node** const link = seek(transaction, key);
@@ -52,7 +52,7 @@ class PaddedList {
     transaction.write(first_, nullptr);
   }
 
-  /// Whether keys ascend and values are right.
+  /// Returns whether keys ascend and values are right.
   bool check() const {
     for (const Node* node = first_; node != nullptr; node = node->next)
       if (node->value != node->key || (node->next != nullptr && node->next->key <= node->key)) return false;
@@ -71,7 +71,7 @@ class PaddedList {
     std::uint64_t padding[16] = {};
   };
 
-  /// The link to the first node whose key is not smaller.
+  /// Returns the link to the first node whose key is not smaller.
   template <class Transaction>
   Node** seek(Transaction& transaction, std::uint64_t key) {
     Node** link = &first_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A skip list, as Synchrobench's with the arguments of HTMBench's run: 16000 keys, 20 % mutations. Sections
-// read links on all levels on the way to their place; a change writes a link on each level of its node.
-// Each level has half of the nodes of the one below. The level of a node is drawn outside of the section.
+// A skip list, as in Synchrobench. HTMBench runs it with 16000 keys and 20 % mutations. Sections read links
+// on all levels on the way to their place; a change writes a link on each level of its node. Each level has
+// half of the nodes of the one below. A thread draws the level of a node outside of the section.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class Set {
     for (Node*& link : first_) transaction.write(link, nullptr);
   }
 
-  /// Whether keys ascend, and each level has exactly the nodes that reach it, in the same order.
+  /// Returns whether keys ascend, and each level has exactly the nodes that reach it, in the same order.
   bool check() const {
     const Node* places[kLevels];
     std::copy(first_, first_ + kLevels, places);
@@ -99,8 +99,8 @@ class Set {
     return std::min(1 + static_cast<std::uint32_t>(std::countr_zero(draw)), std::uint32_t{kLevels});
   }
 
-  /// The first node whose key is not smaller, or null. `links`: gets the link before that place on each
-  /// level.
+  /// Returns the first node whose key is not smaller, or null if all keys are. Sets `links` to the link
+  /// before that place on each level.
   template <class Transaction>
   Node* seek(Transaction& transaction, Key key, Node** (&links)[kLevels]) {
     Node** next = first_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The red-black tree of the ALE paper (section 3.1): in the paper 1,000,000 nodes, 20 % mutations. Sections
-// read a path from the root; mutations write near its end. Nodes have the paper's padding of 16 words.
+// The red-black tree of the ALE paper (section 3.1). The paper has 1,000,000 nodes and 20 % mutations.
+// Sections read a path from the root; mutations write near its end. Nodes have the paper's padding of 16
+// words.
 #pragma once
 
 #include <cstdint>
