@@ -50,7 +50,7 @@ def _throughput(result):
 
 
 def _counted(name, result):
-    """By the virtual machine alone."""
+    """Returns a number that only the virtual machine counts."""
     totals = result["totals"]
     if totals is None:
         raise NotMeasured("a native run counts no transactions")
@@ -60,7 +60,7 @@ def _counted(name, result):
 
 
 def _abort_percent(result):
-    """Of hardware transactions."""
+    """Returns the abort percentage of hardware transactions."""
     begins = _counted("begins", result)
     if begins == 0:
         raise NotMeasured("a run whose aborts are asked for began no transaction")
@@ -75,12 +75,12 @@ def _software_abort_percent(result):
 
 
 def _part_speed(result):
-    """Parts a second, of a part of the run that ends when a certain amount of work is done."""
+    """Returns 1 / seconds of a part of the run that ends after a fixed amount of work."""
     return 1e9 / _counted("virtual_ns", result)
 
 
 def _tries(result):
-    """Of hardware transactions, for each commit."""
+    """Returns the tries of hardware transactions per commit."""
     commits = _counted("commits", result)
     if commits == 0:
         raise NotMeasured("a run whose tries a commit are asked for has no commit")
@@ -88,7 +88,7 @@ def _tries(result):
 
 
 def _conflict_percent(result):
-    """Of the aborts of hardware transactions."""
+    """Returns the percentage of hardware transactions' aborts that are conflicts."""
     aborts = _counted("aborts", result)
     if sum(aborts.values()) == 0:
         raise NotMeasured("a run whose conflicts are asked for has no abort")
@@ -124,7 +124,7 @@ class Statement:
 
     @property
     def runs(self):
-        """Their settings."""
+        """The settings of all runs of the statement."""
         if self.mean:
             return [settings for part in self.mean for settings in part.runs]
         return self.of + (self.over or []) + (self.base or [])
@@ -169,11 +169,11 @@ class Claim:
 
     @property
     def runs(self):
-        """What runs: `ours`, or the table `runs` of a claim that another tool judges and figures show. None: nothing."""
+        """The table that says what runs: `ours`, or `runs` if another tool judges the claim and figures show it. None if nothing runs."""
         return self.row.get("ours", self.row.get("runs"))
 
     def variations(self, most):
-        """How many it runs on if others run on so many."""
+        """The number of variations on which the claim runs. `most`: that of other claims."""
         return min(most, self.runs.get("quick", most))
 
     def statements(self):
@@ -265,7 +265,7 @@ def _share_of_gain(of, over, base):
 
 
 def _value(statement, measured):
-    """`measured(settings, metric)`: the metric of the run with these settings."""
+    """Returns the statement's value. `measured(settings, metric)` returns the metric of the run with these settings."""
     if statement.mean:
         return statistics.geometric_mean(_value(part, measured) for part in statement.mean)
 

@@ -18,7 +18,7 @@ PANEL_KEYS = {"title", "bands"}
 
 @dataclasses.dataclass(frozen=True)
 class Band:
-    """What the paper says of all points: a range of y. A bound may be infinite."""
+    """A range of y that the paper gives for all points. A bound may be infinite."""
     low: float
     high: float
     says: str
@@ -42,7 +42,7 @@ class Panel:
     bands: tuple
 
     def settings(self):
-        """Of each run, once for each line that needs it."""
+        """The settings of each run, once for each line that needs it."""
         for line in self.lines:
             yield from line.runs + (line.references or ())
 
@@ -63,7 +63,7 @@ def _places(figure):
 
 
 def _numbers(claim, series, places, settings):
-    """What the paper gives for the places of a series."""
+    """Returns the paper's numbers at the places of a series."""
     if "values" in series:
         table = claim.row[series["values"]]
         return tuple(table[at["application"]][claim.row["threads"].index(at["threads"])] for at in ({**settings, **point} for _, point in places))
@@ -106,7 +106,7 @@ def cells_of(claim, variations):
 
 
 def references_of(claim, cells):
-    """The runs that the metrics of these cells are divided by in figures: without them their points could not be drawn."""
+    """Returns the runs by which figures divide the metrics of these cells. Without them a figure cannot draw these points."""
     there = set(cells)
     lines = [line for figure in figures_of(claim) for panel in panels_of(claim, figure) for line in panel.lines if line.references]
     pairs = [pair for line in lines for pair in zip(line.runs, line.references)]
@@ -116,7 +116,7 @@ def references_of(claim, cells):
 
 
 def values_of(claim, line, place, inverse, results, variations):
-    """The value of each variation at the place with this index; a variation whose runs are not in `results`, or do not tell, has none."""
+    """Returns the value of each variation at the place with this index. A variation has none if its runs are not in `results` or lack the metric."""
     found = []
     for variation in range(variations):
         cells = [claim.cell(settings[place], variation) for settings in (line.runs, line.references) if settings is not None]

@@ -23,13 +23,13 @@ class Forecast:
             self.there += self.earlier[name]
 
     def _known(self):
-        """Seconds a run where only others are known: the mean of all that are."""
+        """Returns the mean seconds of all known runs, for a run that is not known."""
         known = self.claims or {"": list(self.earlier.values())}
         every = [second for seconds in known.values() for second in seconds]
         return statistics.fmean(every) if every else None
 
     def seconds(self, cell):
-        """Of one run, or None if nothing is known."""
+        """Returns the seconds of one run, or None if no run is known."""
         name = (cell.claim, settings_text(cell.settings))
         if name in self.same:
             return statistics.fmean(self.same[name])
@@ -38,7 +38,7 @@ class Forecast:
         return statistics.fmean(self.claims[cell.claim]) if cell.claim in self.claims else self._known()
 
     def left(self, cells, cpus):
-        """Seconds until these have run on so many CPUs, or None."""
+        """Returns the seconds that these runs will take on so many CPUs, or None if no run is known."""
         cells_of = {}
         for cell in cells:
             cells_of.setdefault((cell.claim, cell.settings), []).append(cell)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The claims' comparisons natively, with as many threads as this computer has CPUs: measured, never judged. Pure.
 
-A claim with `native` in its table `ours` runs natively: that is its program's words, with runs that are long enough for a clock. {threads} is 1 where
-a run has one thread, and else the number of CPUs; `native_inputs` are for {input}, in the place of `inputs`. Of the options of `elision vm`
-those count that `elision run` has too.
+A claim with `native` in its table `ours` runs natively. `native` has the program's words, with runs that are long enough for a clock. {threads} is 1
+if a run has one thread, else the number of CPUs. {input} comes from `native_inputs` instead of `inputs`. Runs use only those options of
+`elision vm` that `elision run` has too.
 """
 
 import dataclasses
@@ -17,12 +17,12 @@ COLUMNS = ("claim", "part", "threads", "metric", "low", "median", "high", "runs"
 
 
 def known_options(help_text):
-    """The options that a help names, without those that say what a CPU must do."""
+    """Returns the options in a help text, without those that require something of the CPU."""
     return set(re.findall(r"^  (?:-\w,)?(--[\w-]+)", help_text, re.MULTILINE))
 
 
 def kept(options, known):
-    """Of the words of options those that are known, each with its values."""
+    """Returns the known options among the words, each with its values."""
     words, keep = [], False
     for word in options:
         keep = word in known if word.startswith("--") else keep
@@ -90,7 +90,7 @@ def comparisons(claim, cpus, known):
 
 
 def values_of(comparison, outputs):
-    """One value a run. `outputs`: {words: what each run printed}. Raises NotMeasured where only the virtual machine counts."""
+    """Returns one value per run. `outputs`: {words: what each run printed}. Raises NotMeasured if only the virtual machine counts the metric."""
     measure = claims.METRICS[comparison.metric]
 
     def most(side, run):
@@ -101,19 +101,19 @@ def values_of(comparison, outputs):
 
 
 def row_of(comparison, values, origin):
-    """For the CSV. `origin`: cpu, cpus, commit, changed and version."""
+    """Returns a row of the CSV. `origin`: cpu, cpus, commit, changed and version."""
     own = Range.of(values)
     return [comparison.claim, comparison.part, comparison.threads, comparison.metric + (" ratio" if comparison.over else ""),
             *(f"{number:.4g}" for number in (own.low, own.median, own.high)), len(values), *origin]
 
 
 def cpu_line(rows):
-    """Of rows of the CSV: what they were measured on."""
+    """Returns a line that names the CPU of these rows of the CSV."""
     return f"On this CPU: {rows[0]['cpu']}; {rows[0]['cpus']} CPUs, as many threads, {rows[0]['runs']} runs: median [least - most]. Not judged."
 
 
 def tables(rows):
-    """{claim: [[part, threads, found]]} of rows of the CSV."""
+    """Returns {claim: [[part, threads, found]]} for rows of the CSV."""
     found = {}
     for row in rows:
         unit = " %" if row["metric"].endswith("percent") else "x" if row["metric"].endswith("ratio") else ""
@@ -122,7 +122,7 @@ def tables(rows):
 
 
 def text(rows):
-    """For a terminal."""
+    """Returns the rows as text for a terminal."""
     lines = [cpu_line(rows)]
     for claim, own in tables(rows).items():
         lines += [claim, *(f"  {part} ({threads} thread{'' if threads == '1' else 's'}): {found}" for part, threads, found in own)]

@@ -14,18 +14,18 @@ SUMMARY = ("claim", "settings", "machine", "variations", *(f"{metric}: {part}" f
 
 
 def settings_text(settings):
-    """`settings`: of (name, value). Names with equal settings have equal texts."""
+    """Returns the settings as text; equal settings have equal texts. `settings`: pairs (name, value)."""
     return "; ".join(f"{name}={value}" for name, value in settings)
 
 
 def machine_hash(values):
-    """Of a machine file as a variation has it. `values`: what `elision machines --format csv` prints. Sources do not count."""
+    """Returns the hash of a variation's machine. `values`: the output of `elision machines --format csv`. The hash leaves out sources."""
     named = sorted((row["field"], row["value"]) for row in csv.DictReader(io.StringIO(values)))
     return hashlib.sha256(repr(named).encode()).hexdigest()
 
 
 def measured(metric, result):
-    """The value, or None if the run says nothing about it."""
+    """Returns the value, or None if the run has no such metric."""
     try:
         return claims.METRICS[metric](result)
     except claims.NotMeasured:
@@ -37,7 +37,7 @@ def _shown(value):
 
 
 def row_of(cell, machine, machine_sha256, words, result):
-    """One run. `words`: its command; `result`: what is stored of it."""
+    """Returns the row of one run. `words`: its command; `result`: its stored result."""
     measures = [_shown(measured(metric, result)) for metric in METRICS]
     options, program = words[words.index("--seed") + 2:words.index("--stats")], words[words.index("--") + 1:]
     seed = words[words.index("--seed") + 1]
@@ -69,5 +69,5 @@ def text(columns, rows):
 
 
 def seconds_in(summary):
-    """{(claim, text of the settings): seconds} of a summary."""
+    """Returns {(claim, text of the settings): seconds} for a summary."""
     return {(row["claim"], row["settings"]): float(row["seconds"]) for row in csv.DictReader(io.StringIO(summary))}

@@ -16,7 +16,7 @@ MOST_SECONDS = 120  # of a run
 
 
 def require_transactions(build):
-    """The doctor's report, if hardware transactions commit."""
+    """Returns the doctor's report. Raises an exception unless hardware transactions commit."""
     report = host.doctor(build)
     if not report["trial"]["commits"]:
         raise host.Failed(f"--native: there are no hardware transactions here: {report['sentence']}")
@@ -29,7 +29,7 @@ def cpu_of(report):
 
 
 def run_all(build, comparisons, report):
-    """{words: what each round printed}. One run at a time; rounds one after the other, so that a change of the CPU's speed meets all."""
+    """Returns {words: what each round printed}. Runs one program at a time and round after round, so that a change of the CPU's speed affects all runs."""
     files = [build / "bin/elision", build / "lib/libelision.so"]
     always_abort = ["--rtm-always-abort"] if report["always_abort"] != "none" else []
     every = list(dict.fromkeys(words for one in comparisons for side in (one.of, one.over or ()) for words in side))

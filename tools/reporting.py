@@ -19,7 +19,7 @@ def require_matplotlib():
 
 
 def drawn_of(claim, results, variations):
-    """The panels of a claim of which anything has run: [(file's name, its SVG, page.Panel)]"""
+    """Returns the panels of a claim that have results: [(file's name, its SVG, page.Panel)]"""
     from report import drawing  # takes half a second, which the workflow's jobs need not wait
 
     found = []

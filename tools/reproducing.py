@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the claims' cells by the workflow, and says how far it is (tools/repro)."""
+"""Runs the claims' cells with the workflow and prints the progress (tools/repro)."""
 
 import functools
 import json
@@ -36,7 +36,7 @@ def run_cell(plan, key):
 
 
 def tree(build):
-    """What a result says of the sources it comes from."""
+    """Returns the origin of a result: commit, changes and version."""
     return {"commit": host.first_line(["git", "rev-parse", "HEAD"]) or "unknown", "changed": host.changed(),
             "elision": host.first_line([build / "bin/elision", "--version"])}
 
@@ -67,7 +67,7 @@ class Plan:
         self.key_of[cell] = host.key_of([FORMAT, self._program_key(words[words.index("--") + 1]), *words], [])
 
     def _program_key(self, program):
-        """Of what runs: the program with Elision."""
+        """Returns the key of a program and the Elision binaries that it runs with."""
         if program not in self.programs:
             if not pathlib.Path(program).exists():
                 raise host.Failed(f"there is no {program}: run make build")
@@ -95,7 +95,7 @@ class Plan:
         return [cell for key, cell in self.runs.items() if key not in self.stored]
 
     def results(self):
-        """{cell: result}: of all cells that are needed, and of those of figures that have run."""
+        """Returns {cell: result} for all needed cells and for those of figures that have run."""
         self._load(self.key_of.values())
         return {cell: self.stored[key] for cell, key in self.key_of.items() if key in self.stored}
 
@@ -127,7 +127,7 @@ class Progress:
 
 
 def run_workflow(plan, profile):
-    """Ends with an exception that names the log if a run failed. `profile`: of Snakemake, for a cluster; None: this machine's CPUs."""
+    """Runs the workflow. Raises an exception that names the log if a run failed. `profile`: Snakemake's for a cluster; None: this machine's CPUs."""
     cpus = len(os.sched_getaffinity(0))
     progress = Progress(plan, cpus)
     progress.show(last=True)
@@ -155,7 +155,7 @@ def run_workflow(plan, profile):
 
 @functools.cache
 def machine_hash(build, machine, variation):
-    """Of a machine file as a variation has it."""
+    """Returns the hash of a variation's machine."""
     return outcomes.machine_hash(host.run([f"{build}/bin/elision", "machines", machine, "--variation", str(variation), "--format", "csv"]).stdout)
 
 

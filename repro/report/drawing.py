@@ -35,7 +35,7 @@ def _legend_rows(labels):
 
 
 def _ticks(places, at):
-    """Of the places along x those whose numbers do not touch: the last, and others from left to right. `at`: inches."""
+    """Returns the places along x whose numbers do not touch: the last one, and others from left to right. `at`: inches."""
     kept = [places[-1]]
     for place in places[:-1]:
         near = [other for other in kept if abs(at(other) - at(place)) < LEAST_TICKS_APART + LETTER * (len(f"{other:g}{place:g}") / 2)]
@@ -79,7 +79,7 @@ def _draw_bars(axes, panel, line, ranges, style, index):
 
 
 def _draw_paper(axes, line, style, x):
-    """The paper's own numbers: hollow marks, dashed between them if x is a number."""
+    """Draws the paper's numbers as hollow marks, with dashed lines between them if x is a number."""
     shown = [(x[place], value) for place, value in enumerate(line.paper or ()) if value is not None]
     if shown:
         axes.plot(*zip(*shown), color=style["color"], marker=style["marker"], markersize=6, markerfacecolor="none", linewidth=0.8,
@@ -87,7 +87,7 @@ def _draw_paper(axes, line, style, x):
 
 
 def _draw_bands(axes, panel):
-    """As wide as the plot; an open bound ends at its edge. The limits of y are set by then."""
+    """Draws bands as wide as the plot. An open bound ends at the plot's edge. The caller has set the limits of y."""
     bottom, top = axes.get_ylim()
     for band, colour in zip(panel.bands, itertools.cycle(BAND_COLOURS)):
         low, high = figures.finite(band.low, bottom), figures.finite(band.high, top)
@@ -100,7 +100,7 @@ def _draw_bands(axes, panel):
 
 
 def _even_lines(text, letters):
-    """As few lines as have so many letters each, and those of like lengths."""
+    """Wraps text into the fewest lines of at most `letters` letters, with similar lengths."""
     count = -(-len(text) // letters)
     return textwrap.wrap(text, min(letters, -(-len(text) // count) + 4), break_on_hyphens=False)
 

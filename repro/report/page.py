@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as one HTML page that needs nothing but itself. Pure: `figures` are drawn by then."""
+"""The report as one HTML page that needs no other file. Pure: callers draw the figures."""
 
 import dataclasses
 import html
@@ -41,7 +41,7 @@ def verdict_html(row, found):
 
 
 def table(columns, rows, kind=""):
-    """`rows`: of cells, which are HTML; a cell may be (text, class). Narrow pages show a row as a card."""
+    """Returns an HTML table. `rows`: lists of cells in HTML; a cell may be (text, class). Narrow pages show a row as a card."""
     lines = [f'<table class="cards {kind}">', "<thead><tr>" + "".join(f"<th scope=\"col\">{escaped(name)}</th>" for name in columns) + "</tr></thead>", "<tbody>"]
     for row in rows:
         cells = [cell if isinstance(cell, tuple) else (cell, "") for cell in row]
