@@ -7,7 +7,8 @@
 // of the track. Unlike STAMP's labyrinth it copies no board: it reads the cells that the expansion reaches,
 // and conflicts with tracks through them. Costs are in memory of the thread, which the section writes too.
 //
-// Check: tracks connect their pads, do not cross, and are all that is on the board.
+// Check: tracks connect their pads, do not cross, and are all that is on the board; no way is left between
+// pads without a track.
 #pragma once
 
 #include <algorithm>
@@ -20,97 +21,13 @@
 #include <utility>
 #include <vector>
 
-#include "command_line.h"
+#include "lee/pads.h"
 #include "sections/run.h"
 #include "support.h"
 
 namespace workloads::lee {
 
 inline constexpr const char* kDescription = "Lee-TM: tracks of a circuit board by Lee's algorithm";
-
-using Index = std::uint32_t;  // of a cell
-
-struct Options {
-  sections::TeamOptions team;
-  std::uint32_t width = 64, height = 64, pairs = 96, reach = 16;
-
-  Index cells() const { return 2 * width * height; }
-};
-
-inline void add_options(CommandLine& line, Options& options) {
-  line.add("--width", options.width, "of the board").within(2, 1 << 13);
-  line.add("--height", options.height, "of the board").within(2, 1 << 13);
-  line.add("--pairs", options.pairs, "of pads to connect").within(1, 1 << 20);
-  line.add("--reach", options.reach, "most columns, and most rows, between the pads of a pair")
-      .within(1, 1 << 13);
-}
-
-inline std::string complaint(const Options& options) {
-  if (options.pairs * std::uint64_t{4} > std::uint64_t{options.width} * options.height)
-    return "--pairs: less than four places of the board for a pair";
-  return {};
-}
-
-/// The places of the board. A pad is on the first layer.
-class Geometry {
- public:
-  explicit Geometry(const Options& options)
-      : width_(options.width), height_(options.height), layer_(options.width * options.height) {}
-
-  /// Calls `visit(neighbour, cost)` for all neighbours of a cell. A change of layers costs as much as three
-  /// steps.
-  template <class Visit>
-  void visit_neighbours(Index cell, Visit visit) const {
-    const Index place = cell % layer_, column = place % width_, row = place / width_;
-    if (column > 0) visit(cell - 1, 1u);
-    if (column + 1 < width_) visit(cell + 1, 1u);
-    if (row > 0) visit(cell - width_, 1u);
-    if (row + 1 < height_) visit(cell + width_, 1u);
-    visit(cell < layer_ ? cell + layer_ : cell - layer_, 3u);
-  }
-
-  bool are_neighbours(Index one, Index other) const {
-    bool found = false;
-    visit_neighbours(one, [&](Index cell, unsigned) { found = found || cell == other; });
-    return found;
-  }
-
-  /// The steps between two pads on an empty board.
-  Index distance(Index one, Index other) const {
-    const auto apart = [](Index a, Index b) { return a < b ? b - a : a - b; };
-    return apart(one % width_, other % width_) + apart(one / width_, other / width_);
-  }
-
- private:
-  Index width_, height_, layer_;
-};
-
-struct Pair {
-  Index from, to;
-};
-
-/// Pairs of pads within reach, all different, shortest first. Fewer than asked for if the board is full.
-inline std::vector<Pair> draw_pairs(const Options& options, const Geometry& geometry) {
-  CheapRandom random(options.team.seed);
-  std::vector<bool> used(options.cells());
-  const auto near = [&](Index at, Index size) {
-    const Index low = at - std::min(at, options.reach), high = std::min(at + options.reach, size - 1);
-    return low + random.below(high - low + 1);
-  };
-  std::vector<Pair> pairs;
-  for (std::uint64_t tries = 0; pairs.size() < options.pairs && tries < 100ull * options.pairs; ++tries) {
-    const Index column = random.below(options.width), row = random.below(options.height);
-    const Pair pair{row * options.width + column,
-                    near(row, options.height) * options.width + near(column, options.width)};
-    if (pair.from == pair.to || used[pair.from] || used[pair.to]) continue;
-    used[pair.from] = used[pair.to] = true;
-    pairs.push_back(pair);
-  }
-  std::stable_sort(pairs.begin(), pairs.end(), [&](const Pair& one, const Pair& other) {
-    return geometry.distance(one.from, one.to) < geometry.distance(other.from, other.to);
-  });
-  return pairs;
-}
 
 /// What a cell of the board has: the number of a track, or one of the constants.
 using Content = std::int64_t;
@@ -243,6 +160,10 @@ class Board {
       }
     }
     if (board != board_) return "board";
+    // Cells only fill up, so a pair that has a way at the end had one when a thread looked for it.
+    for (const Result& result : results_)
+      for (const std::size_t pair : result.without_track)
+        if (has_way(pairs_[pair])) return "pair without a track";
     return tracks() + impossible() == pairs_.size() ? nullptr : "number of tracks";
   }
 
@@ -253,15 +174,15 @@ class Board {
   }
   std::size_t impossible() const {
     std::size_t sum = 0;
-    for (const Result& result : results_) sum += result.impossible;
+    for (const Result& result : results_) sum += result.without_track.size();
     return sum;
   }
 
  private:
-  /// The tracks that one thread found.
+  /// What one thread found.
   struct alignas(128) Result {
     std::vector<Track> tracks;
-    std::size_t impossible = 0;
+    std::vector<std::size_t> without_track;  // pairs
   };
 
   template <class Thread>
@@ -279,7 +200,7 @@ class Board {
     if (found) {
       result.tracks.push_back({number, {track, track + length}});
     } else {
-      ++result.impossible;
+      result.without_track.push_back(number);
     }
   }
 
@@ -289,6 +210,22 @@ class Board {
     for (const Index cell : track.cells)
       if (!geometry_.are_neighbours(std::exchange(last, cell), cell)) return false;
     return geometry_.are_neighbours(last, pair.from);
+  }
+
+  /// Whether empty cells lead from one pad to the other.
+  bool has_way(const Pair& pair) const {
+    std::vector<bool> reached(board_.size());
+    std::vector<Index> waiting = {pair.from};
+    while (!waiting.empty() && !reached[pair.to]) {
+      const Index cell = waiting.back();
+      waiting.pop_back();
+      geometry_.visit_neighbours(cell, [&](Index next, unsigned) {
+        if (reached[next] || (next != pair.to && board_[next] != kEmpty)) return;
+        reached[next] = true;
+        waiting.push_back(next);
+      });
+    }
+    return reached[pair.to];
   }
 
   const Geometry geometry_;
