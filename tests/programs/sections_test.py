@@ -44,9 +44,12 @@ def words_of(elision, program, back_end, threads, seed):
     return [elision.workload(program.name), "--back-end", back_end, "--threads", threads, "--seed", seed, *program.words]
 
 
+def known_back_ends(elision, name):
+    return re.search(r"--back-end \S*\{([a-z0-9,-]+)\}", printed([elision.workload(name), "--help"])).group(1).split(",")
+
+
 def need(elision, program, back_end):
-    known = re.search(r"--back-end \S*\{([a-z0-9,-]+)\}", printed([elision.workload(program.name), "--help"])).group(1).split(",")
-    if back_end not in known:
+    if back_end not in known_back_ends(elision, program.name):
         pytest.skip(f"this compiler has no {back_end}")
 
 
