@@ -15,6 +15,7 @@
 
 #include "stamp/list.h"
 #include "stamp/red_black_tree.h"
+#include "sections/plain.h"
 #include "stamp/yada_geometry.h"
 
 namespace workloads::yada {
