@@ -62,7 +62,7 @@ demo:
 	@tools/install-packages "make demo" $(BUILD_PACKAGES)
 	@echo "make demo: builds (4 to 20 minutes on two CPUs), then runs the main benchmark (5 to 12 minutes)"
 	@cmake --preset release -S . >/dev/null
-	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload arraybench onelock
 	@tools/demo --build $(BUILD)
 
 # `make demo` with every cell on several variations of the machine; it says first how long that takes.
@@ -70,14 +70,14 @@ demo-full:
 	@tools/install-packages "make demo-full" $(BUILD_PACKAGES)
 	@echo "make demo-full: builds (4 to 20 minutes on two CPUs), then says how long the runs will take."
 	@cmake --preset release -S . >/dev/null
-	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload arraybench onelock
 	@tools/demo --build $(BUILD) --full
 
 # The paper's claims on ArrayBench in two forms, on 32 variations of the machine; writes docs/measured/claims.md. An hour on two CPUs.
 claims:
 	@tools/install-packages "make claims" $(BUILD_PACKAGES)
 	@cmake --preset release -S . >/dev/null
-	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload arraybench onelock
 	@tools/demo --build $(BUILD) --claims-only --variations 32 --output docs/measured/claims.md
 
 # The papers' claims in one table, with a report of figures in build/repro/report; writes docs/measured/repro.md. Twenty minutes on two CPUs.
@@ -105,7 +105,7 @@ repro-tools:
 demo-barrier:
 	@tools/install-packages "make demo-barrier" $(BUILD_PACKAGES)
 	@cmake --preset release -S . >/dev/null
-	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload backward_solver
 	@tools/demo-barrier --build $(BUILD)
 
 # Every probe on virtual machines beside figures of real ones, and records of real CPUs beside the machines that describe them; writes
