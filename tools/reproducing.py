@@ -48,7 +48,9 @@ class Plan:
 
     def __init__(self, build, chosen, variations, full):
         """`variations`: {claim: how many}"""
-        self.build, self.folder, self.chosen = build, build / "repro", chosen
+        self.build, self.folder = build, build / "repro"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.machine_of = {claim.id: claim.runs["machine"] for claim in chosen}
         self.key_of, self.words_of = {}, {}
         self.shared = [build / "bin/elision", *sorted((build / "lib").glob("libelision*.so"))]
         self.programs, self.stored = {}, {}  # keys of programs, results by the keys of their runs
@@ -74,20 +76,19 @@ class Plan:
             self.programs[program] = host.key_of([], [*self.shared, pathlib.Path(program)])
         return self.programs[program]
 
-    def write(self):
-        self.folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"folder": str(self.folder), "statistics": self.STATISTICS, "python": sys.executable, "tree": tree(self.build),
-                           "tool": str(host.ROOT / "tools/repro"), "keys": {key: self.words_of[cell] for key, cell in self.runs.items()}})
-        file = self.folder / f"plan-{host.key_of([text], [])}.json"  # another call beside this one has another plan
-        host.write_page(file, text)
-        return file
+    def text(self):
+        """The plan of the workflow (Snakefile): the runs that are missing."""
+        return json.dumps({"folder": str(self.folder), "statistics": self.STATISTICS, "python": sys.executable, "tree": tree(self.build),
+                           "tool": str(host.ROOT / "tools/repro"), "keys": {self.key_of[cell]: self.words_of[cell] for cell in self.missing()}})
 
     def _load(self, keys):
-        """Reads the results that are new."""
-        there = {entry.name for entry in os.scandir(self.folder)} if self.folder.exists() else set()
-        for key in keys:
-            if key not in self.stored and f"{key}.json" in there:
-                self.stored[key] = json.loads((self.folder / f"{key}.json").read_text())
+        """Reads the results that are new. Removes a file without a result, which a crash of the computer may leave, so that it runs again."""
+        there = {entry.name for entry in os.scandir(self.folder)}
+        for file in (self.folder / f"{key}.json" for key in keys if key not in self.stored and f"{key}.json" in there):
+            try:
+                self.stored[file.stem] = json.loads(file.read_text())
+            except ValueError:
+                file.unlink()
 
     def missing(self):
         """A cell of each run that is needed and has no result."""
@@ -126,6 +127,17 @@ class Progress:
             print(self.line(), file=sys.stderr, flush=True)
 
 
+def snakemake(plan, file, where):
+    """Returns the words that run the workflow. `file`: of the plan; `where`: Snakemake's options. A result is written whole or not at all, so none is
+    incomplete, whatever Snakemake noted of it before it was killed."""
+    python = plan.build / "repro-tools/bin/python"
+    if not python.exists():
+        raise host.Failed("there is no Snakemake: run make repro, which installs it")
+    words = [python, "-B", "-m", "snakemake", "--snakefile", host.ROOT / "repro/workflow/Snakefile", "--directory", plan.folder, "--nolock",
+             "--keep-going", "--quiet", "all", "--rerun-triggers", "mtime", "--ignore-incomplete", *where, "--config", f"plan={file}"]
+    return [str(word) for word in words]
+
+
 def run_workflow(plan, profile):
     """Runs the workflow. Raises an exception that names the log if a run failed. `profile`: Snakemake's for a cluster; None: this machine's CPUs."""
     cpus = len(os.sched_getaffinity(0))
@@ -133,24 +145,22 @@ def run_workflow(plan, profile):
     progress.show(last=True)
     if not plan.missing():
         return
-    python = plan.build / "repro-tools/bin/python"
-    if not python.exists():
-        raise host.Failed("there is no Snakemake: run make repro, which installs it")
-    words = [python, "-B", "-m", "snakemake", "--snakefile", host.ROOT / "repro/workflow/Snakefile", "--directory", plan.folder, "--nolock",
-             "--keep-going", "--quiet", "all", "--rerun-triggers", "mtime", *(["--profile", profile] if profile else ["--cores", cpus]),
-             "--config", f"plan={plan.write()}"]
-    workflow = subprocess.Popen([str(word) for word in words])
-    try:
-        while workflow.poll() is None:
-            time.sleep(1)
-            progress.show()
-    finally:
-        workflow.wait()
+    with tempfile.NamedTemporaryFile("w", dir=plan.folder, prefix="plan-", suffix=".json") as file:
+        file.write(plan.text())
+        file.flush()
+        workflow = subprocess.Popen(snakemake(plan, file.name, ["--profile", profile] if profile else ["--cores", cpus]))
+        try:
+            while workflow.poll() is None:
+                time.sleep(1)
+                progress.show()
+        finally:
+            workflow.wait()
     progress.show(last=True)
+    log = f"{plan.folder}/.snakemake/log"
     if failed := plan.missing():
-        raise host.Failed(f"{len(failed)} runs did not end well; the first:\n{' '.join(plan.words_of[failed[0]])}")
+        raise host.Failed(f"{len(failed)} runs did not end well (see {log}); the first:\n{' '.join(plan.words_of[failed[0]])}")
     if workflow.returncode != 0:
-        raise host.Failed(f"Snakemake ended with {workflow.returncode}: see {plan.folder}/.snakemake/log")
+        raise host.Failed(f"Snakemake ended with {workflow.returncode}: see {log}")
 
 
 @functools.cache
@@ -161,8 +171,8 @@ def machine_hash(build, machine, variation):
 
 def write_results(plan):
     """The results of all runs as CSV; returns the file."""
-    machine_of = {claim.id: claim.runs["machine"] for claim in plan.chosen}
-    rows = (outcomes.row_of(cell, machine_of[cell.claim], machine_hash(plan.build, machine_of[cell.claim], cell.variation), plan.words_of[cell], result)
+    rows = (outcomes.row_of(cell, plan.machine_of[cell.claim], machine_hash(plan.build, plan.machine_of[cell.claim], cell.variation),
+                            plan.words_of[cell], result)
             for cell, result in plan.results().items())
     file = plan.folder / "results.csv"
     host.write_page(file, outcomes.text(outcomes.COLUMNS, rows))
@@ -172,7 +182,6 @@ def write_results(plan):
 def write_summary(plan):
     """One row for all variations of a run, into the tree; returns the file."""
     results = plan.results()
-    needed = {cell: results[cell] for cell in plan.needed}
-    rows = outcomes.summary_rows(needed, {claim.id: claim.runs["machine"] for claim in plan.chosen})
+    rows = outcomes.summary_rows({cell: results[cell] for cell in plan.needed}, plan.machine_of)
     host.write_page(SUMMARY, outcomes.text(outcomes.SUMMARY, rows))
     return SUMMARY
