@@ -28,30 +28,37 @@ def cpu_of(report):
     return f"{cpu['brand']}, family {cpu['family']}, model {cpu['model']}, stepping {cpu['stepping']}"
 
 
+def comparisons_of(build, judged, cpus):
+    """Returns the comparisons of these claims that can be measured here. Raises an exception if there are none."""
+    known = native.known_options(host.output_of([build / "bin/elision", "run", "--help"])[1]) - {"--rtm-always-abort"}
+    found = [one for claim in judged if "native" in claim.ours for one in native.comparisons(claim, cpus, known)]
+    found = [one for one in found if one.metric in native.METRICS]
+    if not found:
+        raise host.Failed("--native: none of these claims has runs on this CPU")
+    return found
+
+
 def run_all(build, comparisons, report):
     """Returns {words: what each round printed}. Runs one program at a time and round after round, so that a change of the CPU's speed affects all runs."""
     files = [build / "bin/elision", build / "lib/libelision.so"]
     always_abort = ["--rtm-always-abort"] if report["always_abort"] != "none" else []
     every = list(dict.fromkeys(words for one in comparisons for side in (one.of, one.over or ()) for words in side))
     outputs = {words: [] for words in every}
+    cpu = host.key_of([cpu_of(report)], [])
     for number in range(ROUNDS):
         print(f"round {number + 1} of {ROUNDS}: {len(every)} runs", file=sys.stderr, flush=True)
         for words in every:
             at = words.index("--")
             program = build / "workloads" / words[at + 1]
             whole = [build / "bin/elision", "run", *words[:at], *always_abort, "--", program, *words[at + 2:]]
-            folder = build / "repro/native" / f"{number}-{host.key_of([cpu_of(report)], [])}"
-            outputs[words].append(host.stored(folder, whole, [*files, program], MOST_SECONDS).output)
+            outputs[words].append(host.stored(build / "repro/native" / f"{number}-{cpu}", whole, [*files, program], MOST_SECONDS).output)
     return outputs
 
 
-def measure(build, judged):
-    """Writes DIR/repro/native.csv, and returns it."""
-    report = require_transactions(build)
+def measure(build, judged, report):
+    """Writes DIR/repro/native.csv, and returns it. `report`: the doctor's."""
     cpus = len(os.sched_getaffinity(0))
-    known = native.known_options(host.output_of([build / "bin/elision", "run", "--help"])[1]) - {"--rtm-always-abort"}
-    comparisons = [one for claim in judged if "native" in claim.ours for one in native.comparisons(claim, cpus, known)]
-    comparisons = [one for one in comparisons if one.metric in native.METRICS]
+    comparisons = comparisons_of(build, judged, cpus)
     outputs = run_all(build, comparisons, report)
     tree = reproducing.tree(build)
     origin = [cpu_of(report), cpus, tree["commit"], "yes" if tree["changed"] else "no", tree["elision"]]
@@ -62,7 +69,6 @@ def measure(build, judged):
         except claims.NotMeasured as error:
             raise host.Failed(f"{one.claim}: {error}") from error
     file = build / "repro/native.csv"
-    file.parent.mkdir(parents=True, exist_ok=True)
     host.write_page(file, outcomes.text(native.COLUMNS, rows))
     return file
 

@@ -4,7 +4,9 @@
 import csv
 
 import claims
+import host
 import native
+import natively
 import outcomes
 import pytest
 
@@ -79,3 +81,9 @@ def test_the_table_has_no_verdicts():
     read = list(csv.DictReader(outcomes.text(native.COLUMNS, rows).splitlines()))
     assert native.text(read) == ("On this CPU: A CPU; 2 CPUs, as many threads, 3 runs: median [least - most]. Not judged.\n"
                                  "faster\n  lock new or newer over lock old (2 threads): 1.5x [1.25 - 2]")
+
+
+def test_claims_without_native_runs_are_refused(build):
+    with pytest.raises(host.Failed, match="none of these claims"):
+        natively.comparisons_of(build, [claims.Claim({**ROW, "ours": {key: value for key, value in ROW["ours"].items() if key != "native"}})], 2)
+    assert natively.comparisons_of(build, [CLAIM], 2)
