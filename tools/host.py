@@ -3,6 +3,7 @@
 
 import argparse
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -122,9 +123,20 @@ def run(words, most_seconds=1200, codes=(0,)):
     return done
 
 
+@functools.cache
+def _digest(file, size, changed_ns):
+    """The hash of a file, which is read once while it has this size and time: benchmarks ask for the same binaries hundreds of times."""
+    return hashlib.sha256(file.read_bytes()).digest()
+
+
+def _digest_of(file):
+    status = file.stat()
+    return _digest(file, status.st_size, status.st_mtime_ns)
+
+
 def key_of(words, files):
     """A name for what these words do with these files."""
-    contents = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)
+    contents = b"".join(map(_digest_of, files))
     return hashlib.sha256(contents + repr([str(word) for word in words]).encode()).hexdigest()[:32]
 
 
