@@ -107,8 +107,13 @@ class Cell:
     variation: int
 
 
-def _listed(settings):
-    return settings if isinstance(settings, list) else [settings]
+def listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+def combinations(table):
+    """{name: value or list of values} -> a table without lists for each combination."""
+    return [dict(zip(table, values)) for values in itertools.product(*map(listed, table.values()))]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +139,7 @@ class Statement:
         """One statement of a row, for these settings of its `each`."""
         if "mean" in row:
             part = {key: value for key, value in row.items() if key != "mean"}
-            mean = tuple(cls.read(claim, part, {**settings, **more}) for more in _combinations(row["mean"]))
+            mean = tuple(cls.read(claim, part, {**settings, **more}) for more in combinations(row["mean"]))
             return dataclasses.replace(mean[0], mean=mean)
         metric, tolerance = row.get("metric", "throughput"), row.get("tolerance", 0)
         if "values" in row:
@@ -147,12 +152,8 @@ class Statement:
             low, high = low - tolerance, high + tolerance
         else:
             low, high = low * (1 - tolerance), high * (1 + tolerance)
-        of, over, base = ([{**settings, **one} for one in _listed(row[key])] if key in row else None for key in ("of", "over", "base"))
+        of, over, base = ([{**settings, **one} for one in listed(row[key])] if key in row else None for key in ("of", "over", "base"))
         return cls(says, of or [settings], over, low, high, metric, base)
-
-
-def _combinations(each):
-    return [dict(zip(each, values)) for values in itertools.product(*each.values())]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,10 +178,14 @@ class Claim:
         return min(most, self.runs.get("quick", most))
 
     def statements(self):
-        return [Statement.read(self.row, row, settings) for row in self.ours["statement"] for settings in _combinations(row.get("each", {}))]
+        return [Statement.read(self.row, row, settings) for row in self.ours["statement"] for settings in combinations(row.get("each", {}))]
 
     def cell(self, settings, variation):
         return Cell(self.id, tuple(sorted({**self.runs.get("settings", {}), **settings}.items())), variation)
+
+    def cells(self, every, variations):
+        """The runs with these settings, each once."""
+        return list(dict.fromkeys(self.cell(one, variation) for one in every for variation in range(variations)))
 
 
 STATEMENT_KEYS = {"says", "metric", "of", "over", "base", "mean", "range", "values", "tolerance", "each"}
@@ -229,8 +234,7 @@ def _statement_problems(row):
 
 def cells_of(claim, variations):
     """The runs that a claim's statements need, each once."""
-    settings = [one for statement in (claim.statements() if claim.ours else []) for one in statement.runs]
-    return list(dict.fromkeys(claim.cell(one, variation) for one in settings for variation in range(variations)))
+    return claim.cells([one for statement in (claim.statements() if claim.ours else []) for one in statement.runs], variations)
 
 
 def command(build, claim, cell, statistics):

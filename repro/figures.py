@@ -2,7 +2,6 @@
 """The papers' figures as data (`figure` in a row of claims.toml; README.md says how): which runs draw one, and its numbers. Pure."""
 
 import dataclasses
-import itertools
 import math
 import re
 
@@ -47,15 +46,6 @@ class Panel:
             yield from line.runs + (line.references or ())
 
 
-def listed(value):
-    return value if isinstance(value, list) else [value]
-
-
-def _combinations(table):
-    """{name: value or list of values} -> a table without lists for each combination."""
-    return [dict(zip(table, values)) for values in itertools.product(*map(listed, table.values()))]
-
-
 def _places(figure):
     """[(the place on x, the settings there)]"""
     points = [point if isinstance(point, dict) else {figure["x"]: point} for point in figure["points"]]
@@ -73,7 +63,7 @@ def _numbers(claim, series, places, settings):
 def _lines(claim, figure, settings):
     places = _places(figure)
     for series in figure["series"]:
-        for own in _combinations({name: value for name, value in series.items() if name not in SERIES_KEYS}):
+        for own in claims.combinations({name: value for name, value in series.items() if name not in SERIES_KEYS}):
             base = {**settings, **own}
             over = series.get("over", figure.get("over"))
             runs = tuple({**base, **point} for _, point in places)
@@ -88,7 +78,7 @@ def panels_of(claim, figure):
     for panel in figure.get("panels", [{}]):
         own = {name: value for name, value in panel.items() if name not in PANEL_KEYS}
         bands = tuple(Band(*map(float, band["range"]), band["says"]) for band in figure.get("bands", []) + panel.get("bands", []))
-        for one in _combinations(figure.get("each", {})):
+        for one in claims.combinations(figure.get("each", {})):
             settings = {**figure.get("settings", {}), **own, **one}
             title = panel.get("title", figure["title"]).format(**{**claim.runs.get("settings", {}), **settings})
             found.append(Panel(title, tuple(place for place, _ in _places(figure)), tuple(_lines(claim, figure, settings)), bands))
@@ -101,8 +91,7 @@ def figures_of(claim):
 
 def cells_of(claim, variations):
     """The runs that a claim's figures need, each once."""
-    settings = [one for figure in figures_of(claim) for panel in panels_of(claim, figure) for one in panel.settings()]
-    return list(dict.fromkeys(claim.cell(one, variation) for one in settings for variation in range(variations)))
+    return claim.cells([one for figure in figures_of(claim) for panel in panels_of(claim, figure) for one in panel.settings()], variations)
 
 
 def references_of(claim, cells):
