@@ -188,7 +188,9 @@ class Claim:
         return list(dict.fromkeys(self.cell(one, variation) for one in every for variation in range(variations)))
 
 
+RUNS_KEYS = {"machine", "options", "program", "settings", "quick", "inputs", "native", "native_inputs"}
 STATEMENT_KEYS = {"says", "metric", "of", "over", "base", "mean", "range", "values", "tolerance", "each"}
+MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # what data of another shape ends in
 
 
 def problems(rows):
@@ -201,8 +203,18 @@ def problems(rows):
         for key in ("id", "paper", "where", "says", "workload", "machine", "kind"):
             if not row.get(key):
                 yield f"{name}: no {key}"
+        if claim_runs := Claim(row).runs:
+            yield from (f"{name}: {problem}" for problem in _runs_problems(claim_runs))
         if "ours" in row:
-            yield from (f"{name}: {problem}" for problem in _statement_problems(row))
+            yield from (f"{name}: {problem}" for problem in _statement_problems(Claim(row)))
+
+
+def _runs_problems(runs):
+    for key in sorted(set(runs) - RUNS_KEYS - {"statement"}):
+        yield f"unknown '{key}' beside machine and program"
+    for key in ("machine", "program"):
+        if not runs.get(key):
+            yield f"no {key} to run"
 
 
 def names_of(ours):
@@ -211,24 +223,34 @@ def names_of(ours):
     return names - {"input"} | {"application"} if "inputs" in ours else names
 
 
-def _statement_problems(row):
-    ours = row["ours"]
-    for statement in ours["statement"]:
+def _statement_problems(claim):
+    if not claim.ours.get("statement"):
+        yield "no statement"
+    for statement in claim.ours.get("statement", []):
         for key in sorted(set(statement) - STATEMENT_KEYS):
             yield f"unknown '{key}' in a statement"
         if statement.get("metric", "throughput") not in METRICS:
             yield f"no metric '{statement['metric']}'"
+        if "says" not in statement:
+            yield "a statement without says"
+            return
         if ("range" in statement) == ("values" in statement):
             yield f"{statement['says']}: one of range and values"
             return
         if "base" in statement and "over" not in statement:
             yield f"{statement['says']}: base without over"
-    names = names_of(ours)
-    for statement in Claim(row).statements():
+    try:
+        names, statements = names_of(claim.ours), claim.statements()
+        for cell in cells_of(claim, 1):
+            command("", claim, cell, "")
+    except MALFORMED as error:
+        yield f"{type(error).__name__}: {error}"
+        return
+    for statement in statements:
         if not statement.low <= statement.high:
             yield f"{statement.says}: an empty range"
         for settings in statement.runs:
-            if set(ours.get("settings", {})) | set(settings) != names:
+            if set(claim.ours.get("settings", {})) | set(settings) != names:
                 yield f"{statement.says}: its settings are not those of the program and its options"
 
 

@@ -38,7 +38,7 @@ def verdict_of(row, found):
     """What the table says of a claim."""
     if "ours" in row:
         return claims.verdict(found[row["id"]])
-    return f"see {TOOLS[row['tool']]}" if "tool" in row else claims.NOT_JUDGED
+    return f"see {TOOLS.get(row['tool'], row['tool'])}" if "tool" in row else claims.NOT_JUDGED
 
 
 def statement_rows(row, found):

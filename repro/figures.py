@@ -166,7 +166,7 @@ def _problems(claim, figure):
             yield f"'paper' has {len(series['paper'])} numbers for {len(figure['points'])} points"
     try:
         panels = panels_of(claim, figure)
-    except (KeyError, ValueError, TypeError) as error:
+    except claims.MALFORMED as error:
         yield f"{type(error).__name__}: {error}"
         return
     yield from _panel_problems(claim, panels)

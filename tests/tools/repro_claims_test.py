@@ -47,7 +47,9 @@ def test_every_claim_of_the_papers_has_a_row():
 
 
 @pytest.mark.parametrize("change, named", [
-    ({"ours": None}, "one of ours, tool and missing, not none"), ({"missing": "work"}, "not ours, missing"), ({"says": ""}, "no says"), ({"id": None}, "no id")])
+    ({"ours": None}, "one of ours, tool and missing, not none"), ({"missing": "work"}, "not ours, missing"), ({"says": ""}, "no says"), ({"id": None}, "no id"),
+    ({"ours": {**ROW["ours"], "quikc": 2}}, "faster: unknown 'quikc'"), ({"ours": {"machine": "m", "program": "work"}}, "faster: no statement"),
+    ({"ours": {"statement": ROW["ours"]["statement"]}}, "faster: no machine to run")])
 def test_a_row_that_is_wrong(change, named):
     row = {key: value for key, value in {**ROW, **change}.items() if value is not None}
     assert any(named in problem for problem in claims.problems([row]))
@@ -55,7 +57,9 @@ def test_a_row_that_is_wrong(change, named):
 
 @pytest.mark.parametrize("change, named", [
     ({"metric": "speed"}, "no metric 'speed'"), ({"range": [3, 2]}, "an empty range"), ({"tolerence": 1}, "unknown 'tolerence'"),
-    ({"of": {"lock": "new", "size": 3}}, "not those of the program"), ({"values": "published"}, "one of range and values")])
+    ({"of": {"lock": "new", "size": 3}}, "not those of the program"), ({"values": "published"}, "one of range and values"),
+    ({"range": 2}, "TypeError"), ({"range": [2]}, "ValueError"), ({"each": [1]}, "AttributeError"), ({"says": "of {size}"}, "KeyError: 'size'"),
+    ({"of": {"speed": 1}}, "KeyError: 'lock'")])
 def test_a_statement_that_is_wrong(change, named):
     assert any(named in problem for problem in claims.problems([changed(**change).row]))
 

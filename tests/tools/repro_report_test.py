@@ -143,7 +143,8 @@ def test_the_paper_s_numbers_come_with_a_series():
     ({"pointz": [1]}, "unknown 'pointz'"), ({"points": []}, "no points"), ({"series": [{"lock": "new", "metric": "speed"}]}, "no metric 'speed'"),
     ({"series": [{"lock": "new", "size": 1}]}, "not those of the program and its options: size"), ({"title": "{size}"}, "KeyError: 'size'"),
     ({"bands": [{"range": [2, 1], "says": "x"}]}, "'x': an empty range"), ({"bands": [{"range": [2]}]}, "KeyError: 'says'"),
-    ({"series": [{"lock": "new", "paper": [1]}]}, "'paper' has 1 numbers for 3 points"), ({"series": [{"lock": "new", "values": "nothing"}]}, "KeyError: 'nothing'")])
+    ({"series": [{"lock": "new", "paper": [1]}]}, "'paper' has 1 numbers for 3 points"), ({"series": [{"lock": "new", "values": "nothing"}]}, "KeyError: 'nothing'"),
+    ({"each": [1]}, "AttributeError"), ({"title": "{}"}, "IndexError")])
 def test_a_figure_that_is_wrong_is_named_in_one_line(change, named):
     found = list(figures.problems([changed(**change).row]))
     assert found and all(problem.startswith("faster: figure Fig. 3: ") and "\n" not in problem for problem in found)
