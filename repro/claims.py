@@ -35,7 +35,7 @@ MOST = 0.75  # share of variations on which each statement of a claim that holds
 
 
 class NotMeasured(Exception):
-    """A run says nothing about a metric; the message names both."""
+    """A run says nothing about a metric."""
 
 
 def _printed(name, result):
@@ -286,6 +286,12 @@ class Found:
         return sum(self.statement.low <= value <= self.statement.high for value in self.values)
 
 
+def ratio(own, reference):
+    if reference == 0:
+        raise NotMeasured("a ratio to a run that measured 0")
+    return own / reference
+
+
 def _share_of_gain(of, over, base):
     return (of - base) / (over - base) if over > base else math.inf
 
@@ -300,16 +306,18 @@ def _value(statement, measured):
 
     if statement.base is not None:
         return _share_of_gain(most(statement.of), most(statement.over), most(statement.base))
-    return most(statement.of) / (most(statement.over) if statement.over is not None else 1)
+    return ratio(most(statement.of), most(statement.over)) if statement.over is not None else most(statement.of)
 
 
 def find(claim, results, variations):
-    """A Found for each statement. `results`: {cell: what it printed and counted}."""
-    def values(statement):
-        for variation in range(variations):
-            yield _value(statement, lambda settings, metric, variation=variation: METRICS[metric](results[claim.cell(settings, variation)]))
+    """A Found for each statement. `results`: {cell: what it printed and counted}. Raises NotMeasured with the claim and the statement."""
+    def value(statement, variation):
+        try:
+            return _value(statement, lambda settings, metric: METRICS[metric](results[claim.cell(settings, variation)]))
+        except NotMeasured as error:
+            raise NotMeasured(f"{claim.id}: {statement.says}: {error}") from error
 
-    return [Found(statement, tuple(values(statement))) for statement in claim.statements()]
+    return [Found(statement, tuple(value(statement, variation) for variation in range(variations))) for statement in claim.statements()]
 
 
 def is_true(one):

@@ -6,7 +6,6 @@ import math
 import re
 
 import claims
-import outcomes
 from ranges import Range
 
 KEYS = {"number", "title", "x", "points", "series", "settings", "each", "panels", "metric", "over", "inverse", "y", "from", "log", "bands", "caption"}
@@ -110,12 +109,11 @@ def values_of(claim, line, place, inverse, results, variations):
     for variation in range(variations):
         cells = [claim.cell(settings[place], variation) for settings in (line.runs, line.references) if settings is not None]
         if all(cell in results for cell in cells):
-            own, *reference = (outcomes.measured(line.metric, results[cell]) for cell in cells)
-            if own is None or None in reference:
+            try:
+                values = [claims.METRICS[line.metric](results[cell]) for cell in cells]
+                found.append(claims.ratio(*(reversed(values) if inverse else values)) if line.references else values[0])
+            except claims.NotMeasured:
                 continue
-            if reference:
-                own = reference[0] / own if inverse else own / reference[0]
-            found.append(own)
     return found
 
 

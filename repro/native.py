@@ -97,7 +97,7 @@ def values_of(comparison, outputs):
         return max(measure({"output": outputs[words][run], "totals": None}) for words in side)
 
     runs = len(outputs[comparison.of[0]])
-    return [most(comparison.of, run) / (most(comparison.over, run) if comparison.over else 1) for run in range(runs)]
+    return [claims.ratio(most(comparison.of, run), most(comparison.over, run)) if comparison.over else most(comparison.of, run) for run in range(runs)]
 
 
 def row_of(comparison, values, origin):

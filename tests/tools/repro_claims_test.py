@@ -123,6 +123,11 @@ def test_a_run_without_the_metric_is_no_verdict(metric, result, named):
         claims.METRICS[metric](result)
 
 
+def test_a_verdict_that_cannot_be_names_the_claim_and_the_statement():
+    with pytest.raises(claims.NotMeasured, match="^faster: new is 2x to 3x old: a ratio to a run that measured 0"):
+        claims.find(CLAIM, {cell: {**result, "output": "throughput: 0\n"} for cell, result in results().items()}, 4)
+
+
 TABLE = claims.Claim({
     **ROW, "threads": [1, 2], "published": {"kmeans": [0, 26], "ssca2": [0, 1]},
     "ours": {"machine": "m", "options": "--lock {lock}", "program": "{input} --threads {threads}", "inputs": {"kmeans": "kmeans -n 9", "ssca2": "ssca2"},

@@ -104,6 +104,12 @@ def test_a_run_that_does_not_tell_has_no_point():
     assert figures.ranges_of(claim, figure, line, silent, 2) == {1: Range(25, 25, 25), 2: Range(25, 25, 25)}
 
 
+def test_a_ratio_to_nothing_has_no_point():
+    panel = figures.panels_of(CLAIM, FIGURE)[0]
+    still = {cell: result(0) if dict(cell.settings)["lock"] == "old" else value for cell, value in results().items()}
+    assert figures.ranges_of(CLAIM, FIGURE, panel.lines[1], still, 2) == {}
+
+
 def test_a_claim_that_another_tool_judges_may_have_figures():
     row = {**ROW, "tool": "tools/demo", "runs": {key: value for key, value in ROW["ours"].items() if key != "statement"}}
     del row["ours"]
