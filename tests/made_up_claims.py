@@ -40,7 +40,7 @@ def results(claim=CLAIM, variations=VARIATIONS):
 
 def panels(claim=CLAIM):
     """The drawn panels of a claim."""
-    return [panel for *_, panel in reporting.drawn_of(claim, results(claim), VARIATIONS)]
+    return [panel for _, panel in reporting.drawn_of(claim, results(claim), VARIATIONS)]
 
 
 def document(claim=CLAIM, native=None):

@@ -3,7 +3,6 @@
 
 import importlib.util
 import pathlib
-import shutil
 import tempfile
 
 import claims
@@ -19,7 +18,7 @@ def require_matplotlib():
 
 
 def drawn_of(claim, results, variations):
-    """Returns the panels of a claim that have results: [(file's name, its SVG, page.Panel)]"""
+    """Returns the panels of a claim that have results: [(SVG file, page.Panel)]"""
     from report import drawing  # takes half a second, which the workflow's jobs need not wait
 
     found = []
@@ -30,7 +29,7 @@ def drawn_of(claim, results, variations):
                 slug = figures.slug_of(claim, figure, index)
                 panel, ranges = figures.shown(panel, ranges)
                 svg = drawing.draw(panel, ranges, figure["x"], figures.y_of(figure), figure.get("log", False), figure.get("from", 0))
-                found.append((slug, svg, page.Panel(slug, drawing.inline(svg, slug), panel, ranges, figure)))
+                found.append((svg, page.Panel(slug, drawing.inline(svg, slug), panel, ranges, figure)))
     return found
 
 
@@ -45,11 +44,11 @@ def origin_lines(origin, rows, variations):
 def write_files(folder, origin, rows, found, results, variations, native_rows):
     drawn = {row["id"]: drawn_of(claims.Claim(row), results, variations) for row in rows}
     for one in drawn.values():
-        for slug, svg, _ in one:
-            (folder / f"{slug}.svg").write_text(svg)
+        for svg, panel in one:
+            (folder / f"{panel.slug}.svg").write_text(svg)
     natively = {"": native.cpu_line(native_rows), **native.tables(native_rows)} if native_rows else {}
     style = (host.ROOT / "repro/report/style.css").read_text()
-    panels = {claim: [panel for *_, panel in one] for claim, one in drawn.items()}
+    panels = {claim: [panel for _, panel in one] for claim, one in drawn.items()}
     (folder / "index.html").write_text(page.document(rows, found, panels, natively, origin_lines(origin, rows, variations), style))
 
 
@@ -60,6 +59,7 @@ def write(build, *what):
         unfinished = pathlib.Path(name) / "report"
         unfinished.mkdir()
         write_files(unfinished, *what)
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            folder.rename(pathlib.Path(name) / "earlier")
         unfinished.rename(folder)
     return folder / "index.html"

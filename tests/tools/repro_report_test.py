@@ -12,10 +12,13 @@ import claims
 import figures
 import forecast
 import outcomes
+import performance
 import pytest
+import reporting
 from made_up_claims import CLAIM, FIGURE, ROW, changed, document, panels, result, results
 from ranges import Range
 from support import ROOT
+
 
 def rows_of(text):
     return list(csv.DictReader(io.StringIO(text)))
@@ -239,3 +242,15 @@ def test_the_page_shows_this_cpu_if_it_ran_there():
     assert "On this CPU" not in document()
     text = document(native={"": "On this CPU: a CPU", "faster": [["lock new over lock old", "2", "1.1x [1.0 - 1.2]"]]})
     assert "On this CPU: a CPU" in text and "1.1x [1.0 - 1.2]" in text
+
+
+def test_a_report_replaces_the_earlier_one(folder):
+    (folder / "repro").mkdir()
+    found = {"faster": claims.find(CLAIM, results(), 2)}
+    origin = performance.Origin("abc", "a CPU", 2, "Linux", "gcc", 0.0, 1)
+    for variations in (2, 1):
+        page = reporting.write(folder, origin, [ROW], found, results(), variations, [])
+        assert sorted(file.name for file in page.parent.iterdir()) == ["faster-fig-3-1.svg", "faster-fig-3-2.svg", "index.html"]
+        assert f"on {variations} variations" in page.read_text()
+        (page.parent / "old.svg").touch()
+        assert [file.name for file in (folder / "repro").iterdir()] == ["report"]  # nothing unfinished
