@@ -8,6 +8,8 @@ import native
 import pages
 import performance
 
+RULE = (f"A claim holds if each of its parts is true on {100 * claims.MOST:.0f} % of them; "
+        f"it does not if one is true on at most {100 * (1 - claims.MOST):.0f} %.")
 TOOLS = {"tools/demo": "[claims](claims.md)", "tools/demo-barrier": "`make demo-barrier`"}
 
 
@@ -30,8 +32,7 @@ def wanted_text(statement):
 
 
 def found_text(found):
-    unit, own = unit_of(found.statement), found.range
-    return f"{own.median:.3g}{unit} [{own.low:.3g} - {own.high:.3g}]"
+    return found.range.text(unit_of(found.statement))
 
 
 def verdict_of(row, found):
@@ -80,9 +81,8 @@ def claim_section(row, found):
 def document(origin, rows, found, variations):
     lines = ["# The papers' claims", "", "Written by `make repro`.", "", *performance.markdown(performance.origin_cells(origin)), "",
              *performance.paragraph(
-                 f"Each claim that is judged here ran on {variations} variations of its machine (claims with long runs: on fewer), on which all designs meet the same values. A claim holds if each "
-                 f"of its parts is true on {100 * claims.MOST:.0f} % of them; it does not if one is true on at most {100 * (1 - claims.MOST):.0f} %. Virtual time: other "
-                 "work on this computer changes nothing."),
+                 f"Each claim that is judged here ran on {variations} variations of its machine (claims with long runs: on fewer), on which all designs meet the same "
+                 f"values. {RULE} Virtual time: other work on this computer changes nothing."),
              count_line(rows, found), "",
              *pages.table(["claim", "the paper", "verdict", "why"], [[row["id"], row["says"], verdict_of(row, found), why(row)] for row in rows]), ""]
     for row in rows:

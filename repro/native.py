@@ -117,7 +117,8 @@ def tables(rows):
     found = {}
     for row in rows:
         unit = " %" if row["metric"].endswith("percent") else "x" if row["metric"].endswith("ratio") else ""
-        found.setdefault(row["claim"], []).append([row["part"], row["threads"], f"{float(row['median']):.3g}{unit} [{float(row['low']):.3g} - {float(row['high']):.3g}]"])
+        own = Range(*(float(row[name]) for name in ("median", "low", "high")))
+        found.setdefault(row["claim"], []).append([row["part"], row["threads"], own.text(unit)])
     return found
 
 

@@ -15,3 +15,7 @@ class Range:
     def of(cls, values):
         values = list(values)
         return cls(statistics.median(values), min(values), max(values))
+
+    def text(self, unit):
+        """The median, with its unit, and the range."""
+        return f"{self.median:.3g}{unit} [{self.low:.3g} - {self.high:.3g}]"

@@ -6,6 +6,7 @@ import pathlib
 import tempfile
 
 import claims
+import claims_page
 import figures
 import host
 import native
@@ -35,8 +36,7 @@ def drawn_of(claim, results, variations):
 
 def origin_lines(origin, rows, variations):
     return [f"Elision {origin.commit}. {sum('ours' in row for row in rows)} claims ran on {variations} variations of their machines (those with long runs on fewer), described multicores in virtual "
-            "time; a claim holds if each of its parts is true on "
-            f"{100 * claims.MOST:.0f} % of them, and does not if one is true on at most {100 * (1 - claims.MOST):.0f} %.",
+            f"time. {claims_page.RULE}",
             "In the figures a mark is the median of the variations, a bar or band their range. Hollow marks are the paper's own numbers; shaded ranges and dotted "
             "lines are what its text says. Papers that give no numbers are quoted."]
 
