@@ -6,6 +6,7 @@ import math
 import re
 
 import claims
+import claims_check
 from ranges import Range
 
 KEYS = {"number", "title", "x", "points", "series", "settings", "each", "panels", "metric", "over", "inverse", "y", "from", "log", "bands", "caption"}
@@ -164,14 +165,14 @@ def _problems(claim, figure):
             yield f"'paper' has {len(series['paper'])} numbers for {len(figure['points'])} points"
     try:
         panels = panels_of(claim, figure)
-    except claims.MALFORMED as error:
+    except claims_check.MALFORMED as error:
         yield f"{type(error).__name__}: {error}"
         return
     yield from _panel_problems(claim, panels)
 
 
 def _panel_problems(claim, panels):
-    names = claims.names_of(claim.runs)
+    names = claims_check.names_of(claim.runs)
     for panel in panels:
         for band in panel.bands:
             if not band.low <= band.high:

@@ -5,6 +5,7 @@ import copy
 import tomllib
 
 import claims
+import claims_check
 import claims_page
 import pytest
 from support import ROOT
@@ -43,7 +44,7 @@ def test_every_claim_of_the_papers_has_a_row():
     listed = [line for line in (ROOT / "repro/claims-of-the-papers.txt").read_text().splitlines() if not line.startswith("#")]
     assert len(listed) == 29
     assert sorted(row["id"] for row in rows) == sorted(listed)
-    assert list(claims.problems(rows)) == []
+    assert list(claims_check.problems(rows)) == []
 
 
 @pytest.mark.parametrize("change, named", [
@@ -52,7 +53,7 @@ def test_every_claim_of_the_papers_has_a_row():
     ({"ours": {"statement": ROW["ours"]["statement"]}}, "faster: no machine to run")])
 def test_a_row_that_is_wrong(change, named):
     row = {key: value for key, value in {**ROW, **change}.items() if value is not None}
-    assert any(named in problem for problem in claims.problems([row]))
+    assert any(named in problem for problem in claims_check.problems([row]))
 
 
 @pytest.mark.parametrize("change, named", [
@@ -61,7 +62,7 @@ def test_a_row_that_is_wrong(change, named):
     ({"range": 2}, "TypeError"), ({"range": [2]}, "ValueError"), ({"each": [1]}, "AttributeError"), ({"says": "of {size}"}, "KeyError: 'size'"),
     ({"of": {"speed": 1}}, "KeyError: 'lock'")])
 def test_a_statement_that_is_wrong(change, named):
-    assert any(named in problem for problem in claims.problems([changed(**change).row]))
+    assert any(named in problem for problem in claims_check.problems([changed(**change).row]))
 
 
 def test_cells_are_those_of_statements_each_once():
@@ -137,7 +138,7 @@ TABLE = claims.Claim({
 
 
 def test_a_table_is_a_statement_a_number():
-    assert list(claims.problems([TABLE.row])) == []
+    assert list(claims_check.problems([TABLE.row])) == []
     found = {statement.says: (statement.low, statement.high) for statement in TABLE.statements()}
     assert found == {"kmeans, 1: 0 %": (-10, 10), "kmeans, 2: 26 %": (16, 36), "ssca2, 1: 0 %": (-10, 10), "ssca2, 2: 1 %": (-9, 11)}
 
@@ -164,7 +165,7 @@ def test_a_mean_is_geometric():
     row = copy.deepcopy(ROW)
     row["ours"]["statement"] = [{"says": "on average", "mean": {"threads": [2, 4]}, "of": {"lock": "new"}, "over": {"lock": "old"}, "range": [2, 3]}]
     claim = claims.Claim(row)
-    assert list(claims.problems([row])) == []
+    assert list(claims_check.problems([row])) == []
     throughputs = {("old", 2): 10, ("new", 2): 10, ("old", 4): 10, ("new", 4): 40}
     found = {claim.cell({"lock": lock, "threads": threads}, 0): {"output": f"throughput: {value} sections/s\n"}
              for (lock, threads), value in throughputs.items()}
@@ -187,7 +188,7 @@ def test_the_share_of_a_gain(best, value):
     row = copy.deepcopy(ROW)
     row["ours"]["statement"] = [{"says": "half", "of": {"lock": "new"}, "over": {"lock": "best"}, "base": {"lock": "old"}, "range": [0, 1]}]
     claim = claims.Claim(row)
-    assert list(claims.problems([row])) == []
+    assert list(claims_check.problems([row])) == []
     throughputs = {"old": 10, "new": 35, "best": best}
     found = {claim.cell({"lock": lock}, 0): {"output": f"throughput: {one}\n"} for lock, one in throughputs.items()}
     assert sorted(claims.cells_of(claim, 1), key=str) == sorted(found, key=str)
@@ -197,7 +198,7 @@ def test_the_share_of_a_gain(best, value):
 def test_a_share_of_no_gain():
     row = copy.deepcopy(ROW)
     row["ours"]["statement"] = [{"says": "half", "of": {"lock": "new"}, "base": {"lock": "old"}, "range": [0, 1]}]
-    assert any("base without over" in problem for problem in claims.problems([row]))
+    assert any("base without over" in problem for problem in claims_check.problems([row]))
 
 
 def test_the_table_has_a_row_for_each_claim():
