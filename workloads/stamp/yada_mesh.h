@@ -13,9 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sections/plain.h"
 #include "stamp/list.h"
 #include "stamp/red_black_tree.h"
-#include "sections/plain.h"
 #include "stamp/yada_geometry.h"
 
 namespace workloads::yada {
