@@ -218,6 +218,19 @@ std::size_t cold_rounds_of(const Plan& plan, const std::vector<Row>& rows) {
   return cold_rounds(designs, plan.runs / 3, smallest_gain(plan));
 }
 
+}  // namespace
+
+std::optional<Interval> interval_of_windows(const Row& row, const Row& reference) {
+  std::vector<TimesOfWindow> windows;
+  for (std::size_t i = 0; i < std::min(row.values.size(), reference.values.size()); ++i) {
+    if (row.values[i].value_or(0) > 0 && reference.values[i].value_or(0) > 0)
+      windows.push_back({*reference.values[i], *row.values[i]});
+  }
+  return interval_of_sums(windows);
+}
+
+namespace {
+
 // Compares each run with the reference's run in the same round, since a change of both is no difference.
 void fill_ratios(const Plan& plan, const Row& reference, Row& row) {
   std::vector<double> known;
@@ -229,7 +242,8 @@ void fill_ratios(const Plan& plan, const Row& reference, Row& row) {
   }
   row.ratio = range_of(known);
   row.speedup = row.ratio.median;
-  if (!plan.varies()) row.interval = interval_of(known);
+  if (!plan.varies())
+    row.interval = plan.samples() ? interval_of_windows(row, reference) : interval_of(known);
   if (row.interval) row.speedup = row.interval->ratio;
 }
 

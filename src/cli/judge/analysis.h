@@ -101,6 +101,10 @@ inline double smallest_gain(const Plan& plan) {
 /// "was killed by Segmentation fault", "ended with exit code 3".
 std::string describe_end(const Sample& sample);
 
+/// The speedup of a design over another one, from the windows in which both have a result: the ratio of the
+/// sums of their times of a section. Nothing for fewer than two windows.
+std::optional<Interval> interval_of_windows(const Row& row, const Row& reference);
+
 /// The rows of one number of threads, without a verdict. On a real CPU cold rounds are left out.
 Block block_of(const Plan& plan, const std::vector<Result>& results, std::optional<unsigned> threads);
 

@@ -51,6 +51,17 @@ TEST_F(Comparison, WindowsWithoutSectionsAreLeftOut) {
             "took no lock in any window, or ended before: try another --sample-length");
 }
 
+TEST_F(Comparison, WindowsAreJudgedByTheSumOfTheirTimes) {
+  add_times("pthread", {1.0, 1.0, 1.0, 1.0, 1.0, 4.0});
+  add_times("tatas", {0.5, 0.5, 0.5, 0.5, 0.5, 0.5});
+  add_times("htm-10", {0.25, 0.25, 0.25, 0.25, 0.25, 4.75});
+  EXPECT_NEAR(block().rows[1].speedup, 2.0, 1e-9) << "whole runs: a trimmed mean";
+  plan_.part.kind = Part::Kind::kWindows;
+  EXPECT_NEAR(block().rows[1].speedup, 3.0, 1e-9);
+  EXPECT_NEAR(block().rows[2].speedup, 1.5, 1e-9);
+  EXPECT_LT(block().rows[2].interval->low, 1);
+}
+
 TEST_F(Comparison, ColdFirstRoundOnARealCpuDoesNotCount) {
   add_times("pthread", {3.0, 1.0, 1.01, 0.99, 1.0});
   add_times("tatas", {0.5, 0.5, 0.505, 0.495, 0.5});

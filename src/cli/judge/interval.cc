@@ -39,26 +39,37 @@ Location trimmed(const std::vector<double>& sorted, std::size_t cut) {
   return {kept_sum / k, std::sqrt(squares / (n - 1) * n) / k};
 }
 
-/// Draws as many of the sorted values as there are, with repetition, and returns them sorted.
+/// The logarithm of the ratio of sums, as the mean, and its error.
+Location of_sums(const std::vector<TimesOfWindow>& windows) {
+  double first = 0, second = 0, squares = 0;
+  for (const TimesOfWindow& window : windows) first += window.first, second += window.second;
+  const auto n = static_cast<double>(windows.size());
+  for (const TimesOfWindow& window : windows)
+    squares += std::pow(n * (window.first / first - window.second / second), 2);
+  return {std::log(first / second), std::sqrt(squares / (n - 1) / n)};
+}
+
+/// Draws as many of the values as there are, with repetition, and returns them in their order.
+template <class Value>
 class Resampler {
  public:
-  explicit Resampler(const std::vector<double>& sorted)
-      : sorted_(sorted), index_(0, sorted.size() - 1), times_(sorted.size()), drawn_(sorted.size()) {}
+  explicit Resampler(const std::vector<Value>& values)
+      : values_(values), index_(0, values.size() - 1), times_(values.size()), drawn_(values.size()) {}
 
-  const std::vector<double>& draw() {
+  const std::vector<Value>& draw() {
     std::fill(times_.begin(), times_.end(), 0);
-    for (std::size_t i = 0; i < sorted_.size(); ++i) ++times_[index_(random_)];
+    for (std::size_t i = 0; i < values_.size(); ++i) ++times_[index_(random_)];
     auto next = drawn_.begin();
-    for (std::size_t i = 0; i < sorted_.size(); ++i) next = std::fill_n(next, times_[i], sorted_[i]);
+    for (std::size_t i = 0; i < values_.size(); ++i) next = std::fill_n(next, times_[i], values_[i]);
     return drawn_;
   }
 
  private:
-  const std::vector<double>& sorted_;
+  const std::vector<Value>& values_;
   boost::random::mt19937 random_{kSeed};
   boost::random::uniform_int_distribution<std::size_t> index_;
   std::vector<std::size_t> times_;
-  std::vector<double> drawn_;
+  std::vector<Value> drawn_;
 };
 
 /// How many standard errors the mean of a sample lies above the truth: the ends that this rarely exceeds.
@@ -74,16 +85,35 @@ Deviations by_student(std::size_t kept) {
 }
 
 // A resample of equal values has no error to measure its distance with, and is drawn again.
-Deviations by_bootstrap(const std::vector<double>& sorted, std::size_t cut, double mean) {
-  Resampler resampler(sorted);
+template <class Value, class Statistic>
+Deviations by_bootstrap(const std::vector<Value>& values, const Statistic& statistic, double mean) {
+  Resampler<Value> resampler(values);
   std::vector<double> deviations;
   while (deviations.size() < kResamples) {
-    const Location drawn = trimmed(resampler.draw(), cut);
+    const Location drawn = statistic(resampler.draw());
     if (drawn.error > 0) deviations.push_back((drawn.mean - mean) / drawn.error);
   }
   std::sort(deviations.begin(), deviations.end());
   const auto outside = static_cast<std::size_t>((1 - kConfidence) / 2 * kResamples);
   return {deviations[outside], deviations[kResamples - 1 - outside]};
+}
+
+/// The interval of `statistic` of `values`, of which it averages `kept`. `lowest` and `highest`: logarithms
+/// between which every mean lies. Of values in two groups, some resamples lie in one of them, and their
+/// errors are next to nothing.
+template <class Value, class Statistic>
+Interval interval_of_statistic(const std::vector<Value>& values, const Statistic& statistic, std::size_t kept,
+                               double lowest, double highest) {
+  const auto [mean, error] = statistic(values);
+  if (!(error > 0)) return Interval{std::exp(mean), std::exp(mean), std::exp(mean)};
+  if (values.size() < kFewestForBootstrap) {
+    const Deviations ends = by_student(kept);
+    return Interval{std::exp(mean), std::exp(mean - ends.high * error), std::exp(mean - ends.low * error)};
+  }
+  const Deviations ends = by_bootstrap(values, statistic, mean);
+  const double low = std::max(mean - ends.high * error, lowest);
+  const double high = std::min(mean - ends.low * error, highest);
+  return Interval{std::exp(mean), std::exp(low), std::exp(high)};
 }
 
 }  // namespace
@@ -95,18 +125,18 @@ std::optional<Interval> interval_of(const std::vector<double>& ratios) {
   std::sort(logarithms.begin(), logarithms.end());
   const std::size_t count = ratios.size();
   const std::size_t cut = count < kFewestToTrim ? 0 : count / kTrimmedPart;
-  const auto [mean, error] = trimmed(logarithms, cut);
-  if (!(error > 0)) return Interval{std::exp(mean), std::exp(mean), std::exp(mean)};
-  if (count < kFewestForBootstrap) {
-    const Deviations ends = by_student(count - 2 * cut);
-    return Interval{std::exp(mean), std::exp(mean - ends.high * error), std::exp(mean - ends.low * error)};
-  }
-  // Of values in two groups, some resamples lie in one of them, and their errors are next to nothing. No mean
-  // lies outside of the values.
-  const Deviations ends = by_bootstrap(logarithms, cut, mean);
-  const double low = std::max(mean - ends.high * error, logarithms.front());
-  const double high = std::min(mean - ends.low * error, logarithms.back());
-  return Interval{std::exp(mean), std::exp(low), std::exp(high)};
+  return interval_of_statistic(
+      logarithms, [cut](const std::vector<double>& sorted) { return trimmed(sorted, cut); }, count - 2 * cut,
+      logarithms.front(), logarithms.back());
+}
+
+std::optional<Interval> interval_of_sums(const std::vector<TimesOfWindow>& windows) {
+  if (windows.size() < 2) return std::nullopt;
+  const auto logarithm = [](const TimesOfWindow& window) { return std::log(window.first / window.second); };
+  const auto [least, most] = std::minmax_element(
+      windows.begin(), windows.end(),
+      [&](const TimesOfWindow& a, const TimesOfWindow& b) { return logarithm(a) < logarithm(b); });
+  return interval_of_statistic(windows, of_sums, windows.size(), logarithm(*least), logarithm(*most));
 }
 
 std::string ratio_text(double ratio) {

@@ -6,6 +6,10 @@
 // The runs are judged by these ratios alone: the logarithm of the ratio is averaged, and the interval says
 // where this average would lie with any number of rounds, with a confidence of 95 %.
 //
+// That is for whole runs, which differ by what disturbs them. Windows of a run (sampling) differ since the
+// program does: the time of the whole run is the sum of theirs, so their ratio is one of sums, and nothing is
+// trimmed. Its error is that of its linear approximation (Cochran, Sampling Techniques, 1977, section 2.11).
+//
 // From 6 rounds on, the average is the 20 % trimmed mean, which a few disturbed rounds cannot move far. From
 // 8 rounds on, the interval comes from a studentised bootstrap (Efron and Tibshirani, An Introduction to the
 // Bootstrap, 1993, section 12.5; with trimmed means, Wilcox, Introduction to Robust Estimation and Hypothesis
@@ -39,5 +43,16 @@ std::string ratio_text(double ratio);
 
 /// The interval of the average of `ratios`, all of them above zero. Nothing for fewer than two.
 std::optional<Interval> interval_of(const std::vector<double>& ratios);
+
+/// The times of one window under two designs, for the same work: the ratio is that of the first to the
+/// second.
+struct TimesOfWindow {
+  double first = 0;
+  double second = 0;
+};
+
+/// The interval of the ratio of sums over `windows`, in which all times are above zero. Nothing for fewer
+/// than two.
+std::optional<Interval> interval_of_sums(const std::vector<TimesOfWindow>& windows);
 
 }  // namespace elision::cli::experiment

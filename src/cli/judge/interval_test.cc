@@ -88,6 +88,38 @@ TEST(Interval, MoreRoundsMakeItNarrower) {
   EXPECT_GT(width(16), width(32));
 }
 
+TEST(IntervalOfSums, NeedsTwoWindows) {
+  EXPECT_FALSE(interval_of_sums({}));
+  EXPECT_FALSE(interval_of_sums({{2, 1}}));
+  EXPECT_TRUE(interval_of_sums({{2, 1}, {3, 1}}));
+}
+
+TEST(IntervalOfSums, IsThatOfTheWholeRun) {
+  // The second design is as fast in nine windows and takes ten times as long in one. The mean of ratios would
+  // be 0.79, the trimmed one 1.
+  std::vector<TimesOfWindow> windows(9, {1, 1});
+  windows.push_back({1, 10});
+  const Interval found = *interval_of_sums(windows);
+  EXPECT_NEAR(found.ratio, 10.0 / 19, 1e-12);
+  EXPECT_GE(found.low, 0.1 * (1 - 1e-9));
+  EXPECT_LE(found.high, 1 + 1e-9);
+}
+
+TEST(IntervalOfSums, OfFewWindowsIsStudents) {
+  // Sums 6 and 3. Differences from the mean, as shares of it: (0.5, 1, 1.5) less (1, 1, 1).
+  const Interval found = *interval_of_sums({{1, 1}, {2, 1}, {3, 1}});
+  EXPECT_NEAR(found.ratio, 2, 1e-12);
+  EXPECT_NEAR(std::log(found.high / found.ratio), 4.302653 * 0.5 / std::sqrt(3.0), 1e-6);
+}
+
+TEST(IntervalOfSums, PairsOfEqualRatiosAreCertain) {
+  std::vector<TimesOfWindow> windows;
+  for (int i = 1; i <= 12; ++i) windows.push_back({1.5 * i, 1.0 * i});
+  const Interval found = *interval_of_sums(windows);
+  EXPECT_NEAR(found.low, 1.5, 1e-9);
+  EXPECT_NEAR(found.high, 1.5, 1e-9);
+}
+
 /// The time of a run that would take 1 second without noise, as a logarithm.
 struct Noise {
   const char* name;
@@ -129,6 +161,32 @@ double coverage(const Noise& noise, std::size_t rounds, int trials) {
     covered += interval.low <= kTruth && kTruth <= interval.high ? 1 : 0;
   }
   return static_cast<double>(covered) / trials;
+}
+
+/// The same for windows of a program with phases: one in ten takes five times as long, in which the second
+/// design is half as fast.
+double coverage_of_sums(std::size_t count, int trials) {
+  constexpr double kTruthOfSums = (0.9 + 0.1 * 5) / (0.9 / kTruth + 0.1 * 5 * 2 / kTruth);
+  boost::random::mt19937 random(static_cast<std::uint32_t>(count));
+  int covered = 0;
+  for (int trial = 0; trial < trials; ++trial) {
+    std::vector<TimesOfWindow> windows;
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool slow = boost::random::uniform_01<double>()(random) < 0.1;
+      const double work = slow ? 5 : 1;
+      const auto noise = [&random] { return 1 + 0.05 * boost::random::uniform_01<double>()(random) - 0.025; };
+      windows.push_back({work * noise(), work * (slow ? 2 : 1) / kTruth * noise()});
+    }
+    const Interval interval = *interval_of_sums(windows);
+    covered += interval.low <= kTruthOfSums && kTruthOfSums <= interval.high ? 1 : 0;
+  }
+  return static_cast<double>(covered) / trials;
+}
+
+// Of few windows, none may lie in a phase.
+TEST(IntervalOfSums, CoversTheTruth) {
+  EXPECT_GE(coverage_of_sums(30, 400), 0.85);
+  EXPECT_GE(coverage_of_sums(100, 200), 0.9);
 }
 
 class Coverage : public ::testing::TestWithParam<std::size_t> {};

@@ -105,7 +105,8 @@ Standing standing(const Plan& plan, const std::optional<Interval>& interval) {
 }
 
 // Round by round, as the intervals over the reference design are.
-std::optional<Interval> interval_between(const Row& better, const Row& other) {
+std::optional<Interval> interval_between(const Plan& plan, const Row& better, const Row& other) {
+  if (plan.samples()) return interval_of_windows(better, other);
   std::vector<double> ratios;
   for (std::size_t i = 0; i < better.ratios.size(); ++i) {
     if (better.ratios[i] && other.ratios[i]) ratios.push_back(*better.ratios[i] / *other.ratios[i]);
@@ -154,7 +155,7 @@ Verdict use(const Plan& plan, const Rows& winners) {
   Rows leaders = {&best};
   std::set<Standing> leads;
   for (const Row* row : Rows(winners.begin() + 1, winners.end())) {
-    const Standing lead = standing(plan, interval_between(best, *row));
+    const Standing lead = standing(plan, interval_between(plan, best, *row));
     if (lead == Standing::kAbove) continue;
     leaders.push_back(row);
     leads.insert(lead);
@@ -257,7 +258,7 @@ std::vector<std::string> undecided(const Plan& plan, const std::vector<Row>& row
   const Rows winners = those(plan, rows, Standing::kAbove);
   const Rows open = winners.empty() ? those(plan, rows, Standing::kOpen) : others(rows, [&](const Row& row) {
     return &row != winners.front() &&
-           standing(plan, interval_between(*winners.front(), row)) == Standing::kOpen;
+           standing(plan, interval_between(plan, *winners.front(), row)) == Standing::kOpen;
   });
   if (open.empty()) return {};
   std::vector<std::string> designs = {kReference};
