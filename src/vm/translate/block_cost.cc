@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 #include "vm/cpu/cpu.h"
@@ -23,6 +24,18 @@ OperationCost divide_cost(const Instruction& i) {
   return wide ? OperationCost{42, 36, 0} : OperationCost{26, 10, 0};
 }
 
+// The labels of several instructions, behind a first `case`: with and without VEX, of one or more numbers,
+// and with each order of the operands.
+#define ELISION_WITH_VEX(name) ZYDIS_MNEMONIC_##name : case ZYDIS_MNEMONIC_V##name
+#define ELISION_FLOATS(name) \
+  ELISION_WITH_VEX(name##SS) \
+      : case ELISION_WITH_VEX(name##SD) : case ELISION_WITH_VEX(name##PS) : case ELISION_WITH_VEX(name##PD)
+#define ELISION_ORDERS(name)                                                                     \
+  ZYDIS_MNEMONIC_V##name##SS : case ZYDIS_MNEMONIC_V##name##SD : case ZYDIS_MNEMONIC_V##name##PS \
+      : case ZYDIS_MNEMONIC_V##name##PD
+#define ELISION_FUSED(name) \
+  ELISION_ORDERS(name##132) : case ELISION_ORDERS(name##213) : case ELISION_ORDERS(name##231)
+
 OperationCost operation_cost(const Instruction& i, const machine::Description& machine) {
   switch (i.mnemonic) {
     case ZYDIS_MNEMONIC_DIV:
@@ -40,37 +53,53 @@ OperationCost operation_cost(const Instruction& i, const machine::Description& m
     case ZYDIS_MNEMONIC_PDEP:
     case ZYDIS_MNEMONIC_PEXT:
       return {3, 1, 0};
-    case ZYDIS_MNEMONIC_ADDSD:
-    case ZYDIS_MNEMONIC_ADDSS:
-    case ZYDIS_MNEMONIC_ADDPD:
-    case ZYDIS_MNEMONIC_ADDPS:
-    case ZYDIS_MNEMONIC_SUBSD:
-    case ZYDIS_MNEMONIC_SUBSS:
-    case ZYDIS_MNEMONIC_MULSD:
-    case ZYDIS_MNEMONIC_MULSS:
-    case ZYDIS_MNEMONIC_MULPD:
-    case ZYDIS_MNEMONIC_MULPS:
-    case ZYDIS_MNEMONIC_VADDSD:
-    case ZYDIS_MNEMONIC_VADDPD:
-    case ZYDIS_MNEMONIC_VMULSD:
-    case ZYDIS_MNEMONIC_VMULPD:
+    case ELISION_FLOATS(ADD):
+    case ELISION_FLOATS(SUB):
+    case ELISION_FLOATS(MIN):
+    case ELISION_FLOATS(MAX):
+    case ELISION_WITH_VEX(COMISS):
+    case ELISION_WITH_VEX(COMISD):
+    case ELISION_WITH_VEX(UCOMISS):
+    case ELISION_WITH_VEX(UCOMISD):
       return {3, 1, 0};
-    case ZYDIS_MNEMONIC_VFMADD231SD:
-    case ZYDIS_MNEMONIC_VFMADD231PD:
-    case ZYDIS_MNEMONIC_VFMADD213SD:
-    case ZYDIS_MNEMONIC_VFMADD132SD:
+    case ELISION_FLOATS(MUL):
+      return {4, 1, 0};
+    case ELISION_FUSED(FMADD):
+    case ELISION_FUSED(FMSUB):
+    case ELISION_FUSED(FNMADD):
+    case ELISION_FUSED(FNMSUB):
       return {5, 1, 0};
-    case ZYDIS_MNEMONIC_DIVSD:
-    case ZYDIS_MNEMONIC_DIVSS:
-    case ZYDIS_MNEMONIC_SQRTSD:
-    case ZYDIS_MNEMONIC_VDIVSD:
-    case ZYDIS_MNEMONIC_VSQRTSD:
+    case ELISION_WITH_VEX(CVTSI2SS):
+    case ELISION_WITH_VEX(CVTSI2SD):
+    case ELISION_WITH_VEX(CVTSS2SD):
+    case ELISION_WITH_VEX(CVTSD2SS):
+    case ELISION_WITH_VEX(CVTTSS2SI):
+    case ELISION_WITH_VEX(CVTTSD2SI):
+    case ELISION_WITH_VEX(CVTSS2SI):
+    case ELISION_WITH_VEX(CVTSD2SI):
+    case ELISION_WITH_VEX(CVTPS2PD):
+    case ELISION_WITH_VEX(CVTPD2PS):
+      return {4, 2, 0};
+    case ELISION_WITH_VEX(PMULLW):
+    case ELISION_WITH_VEX(PMULHW):
+    case ELISION_WITH_VEX(PMULUDQ):
+    case ELISION_WITH_VEX(PMADDWD):
+      return {5, 1, 0};
+    case ELISION_WITH_VEX(PMULLD):
+      return {10, 2, 0};
+    case ELISION_FLOATS(DIV):
+    case ELISION_FLOATS(SQRT):
       return {14, 4, 0};
     case ZYDIS_MNEMONIC_MOV:
+      return {0, 1, 0};  // a register only gets another name; Chains adds L1's latency to a load
+    case ELISION_WITH_VEX(MOVAPS):
+    case ELISION_WITH_VEX(MOVAPD):
+    case ELISION_WITH_VEX(MOVDQA):
+      return {i.accesses > 0 ? 1u : 0u, 1, 0};
     case ZYDIS_MNEMONIC_MOVSXD:
     case ZYDIS_MNEMONIC_MOVSX:
     case ZYDIS_MNEMONIC_MOVZX:
-      return {i.accesses > 0 ? 0u : 1u, 1, 0};  // Chains adds L1's latency to a load
+      return {i.accesses > 0 ? 0u : 1u, 1, 0};
     case ZYDIS_MNEMONIC_PAUSE:
       return {1, 1, machine.instructions.pause_cycles};
     case ZYDIS_MNEMONIC_MFENCE:
@@ -91,6 +120,11 @@ OperationCost operation_cost(const Instruction& i, const machine::Description& m
       return {1, 1, 0};
   }
 }
+
+#undef ELISION_WITH_VEX
+#undef ELISION_FLOATS
+#undef ELISION_ORDERS
+#undef ELISION_FUSED
 
 unsigned access_uops(const Instruction& i) {
   unsigned uops = 0;
@@ -142,44 +176,108 @@ void for_each_bit(std::uint64_t mask, Visit visit) {
   for (; mask != 0; mask &= mask - 1) visit(static_cast<unsigned>(__builtin_ctzll(mask)));
 }
 
-/// For each register: when its value is ready, and which values at block entry it depends on.
-struct Chains {
-  std::array<unsigned, kResources> ready_cycles{};
-  std::array<std::uint64_t, kResources> sources{};
-
-  unsigned l1_latency_cycles;
-  unsigned longest_cycles = 0;  // of all chains from block entry
-
-  explicit Chains(unsigned l1_latency_cycles) : l1_latency_cycles(l1_latency_cycles) {
-    for (unsigned r = 0; r < kResources; ++r) sources[r] = std::uint64_t{1} << r;
+/// The longest chains of one execution of a block.
+class Chains {
+ public:
+  explicit Chains(unsigned l1_latency_cycles) : l1_latency_cycles_(l1_latency_cycles) {
+    for (unsigned r = 0; r < kResources; ++r) values_[r].depend_on(r, 0);
   }
 
   void step(const Instruction& i, unsigned latency_cycles) {
-    unsigned start = 0;
-    std::uint64_t from = 0;
-    if (!clears_register(i))
-      for_each_bit(reads(i), [&](unsigned r) {
-        start = std::max(start, ready_cycles[r]);
-        from |= sources[r];
-      });
-    bool loads = false;
-    for (unsigned k = 0; k < i.accesses; ++k) loads |= i.access[k].read;
-    const unsigned done = start + latency_cycles + (loads ? l1_latency_cycles : 0);
-    longest_cycles = std::max(longest_cycles, done);
+    const std::uint64_t addresses = loaded_addresses(i);
+    Value result;
+    if (reads_memory(i)) result.ready_cycles = l1_latency_cycles_;
+    if (!clears_register(i)) {
+      // The load takes place as soon as its address is known. The other operands wait for it only in the
+      // operation.
+      for_each_bit(addresses, [&](unsigned r) { result.depend_on(values_[r], l1_latency_cycles_); });
+      for_each_bit(reads(i) & ~addresses, [&](unsigned r) { result.depend_on(values_[r], 0); });
+    }
+    result.delay(latency_cycles);
+    longest_cycles_ = std::max(longest_cycles_, result.ready_cycles);
     for_each_bit(writes(i), [&](unsigned r) {
       if (r == kRsp && latency_cycles == 0) return;
-      ready_cycles[r] = done;
-      sources[r] = from;
+      values_[r] = result;
+      written_ |= std::uint64_t{1} << r;
     });
   }
 
-  /// The longest chain from a register to itself: the least time of one iteration of a loop over the block.
-  unsigned recurrence_cycles() const {
-    unsigned longest = 0;
-    for (unsigned r = 0; r < kResources; ++r)
-      if (sources[r] >> r & 1) longest = std::max(longest, ready_cycles[r]);
-    return longest;
+  /// Of all chains.
+  unsigned longest_cycles() const { return longest_cycles_; }
+
+  /// The least time of one iteration of a loop over the block, in ticks: the greatest mean latency, an
+  /// iteration, of all cycles of registers in which each one's value goes into the next one's. Chains that
+  /// begin anew in each iteration overlap. (Karp, "A characterization of the minimum cycle mean in a
+  /// digraph", Discrete Mathematics 23, 1978.)
+  std::uint32_t recurrence_ticks() const {
+    const auto count = static_cast<unsigned>(__builtin_popcountll(written_));
+    // walks[k][r]: the longest walk of k steps that ends in register r, in cycles. Registers that the block
+    // does not write are in no cycle.
+    std::array<std::array<std::int64_t, kResources>, kResources + 1> walks;
+    for_each_bit(written_, [&](unsigned r) { walks[0][r] = 0; });
+    for (unsigned k = 1; k <= count; ++k)
+      for_each_bit(written_, [&](unsigned to) {
+        std::int64_t longest = kNoWalk;
+        for_each_bit(values_[to].entries & written_, [&](unsigned from) {
+          if (walks[k - 1][from] != kNoWalk)
+            longest = std::max(longest, walks[k - 1][from] + values_[to].cycles[from]);
+        });
+        walks[k][to] = longest;
+      });
+    std::int64_t greatest = 0;
+    for_each_bit(written_, [&](unsigned r) {
+      if (walks[count][r] == kNoWalk) return;
+      std::int64_t mean = std::numeric_limits<std::int64_t>::max();
+      for (unsigned k = 0; k < count; ++k)
+        if (walks[k][r] != kNoWalk)
+          mean = std::min(mean, (walks[count][r] - walks[k][r]) * std::int64_t{kTicksPerCycle} / (count - k));
+      greatest = std::max(greatest, mean);
+    });
+    return static_cast<std::uint32_t>(greatest);
   }
+
+ private:
+  static constexpr std::int64_t kNoWalk = -1;
+
+  /// What a register holds at one point of the block.
+  struct Value {
+    unsigned ready_cycles = 0;                // the longest chain to it
+    std::uint64_t entries = 0;                // registers whose values at block entry it depends on
+    std::array<unsigned, kResources> cycles;  // for each of them: the longest chain from there
+
+    void depend_on(unsigned entry, unsigned since) {
+      const bool known = entries >> entry & 1;
+      cycles[entry] = known ? std::max(cycles[entry], since) : since;
+      entries |= std::uint64_t{1} << entry;
+    }
+    void depend_on(const Value& other, unsigned latency_cycles) {
+      ready_cycles = std::max(ready_cycles, other.ready_cycles + latency_cycles);
+      for_each_bit(other.entries,
+                   [&](unsigned entry) { depend_on(entry, other.cycles[entry] + latency_cycles); });
+    }
+    void delay(unsigned latency_cycles) {
+      ready_cycles += latency_cycles;
+      for_each_bit(entries, [&](unsigned entry) { cycles[entry] += latency_cycles; });
+    }
+  };
+
+  static bool reads_memory(const Instruction& i) {
+    return std::any_of(i.access, i.access + i.accesses,
+                       [](const MemoryAccess& access) { return access.read; });
+  }
+  static std::uint64_t loaded_addresses(const Instruction& i) {
+    std::uint64_t addresses = 0;
+    for (const MemoryAccess& access : std::span(i.access, i.accesses))
+      for (const int reg : {access.operand.base, access.operand.index})
+        if (access.read && reg >= 0 && reg < static_cast<int>(kGprCount))
+          addresses |= std::uint64_t{1} << reg;
+    return addresses & reads(i);
+  }
+
+  unsigned l1_latency_cycles_;
+  std::array<Value, kResources> values_;
+  std::uint64_t written_ = 0;  // registers
+  unsigned longest_cycles_ = 0;
 };
 
 }  // namespace
@@ -200,9 +298,8 @@ std::uint32_t block_cost_ticks(std::span<const Instruction> block, const machine
   const bool is_awaited = !block.empty() && waits_for_all(block.back());
   // LFENCE beside an addition takes no longer than LFENCE alone, and beside a load longer by the load's
   // latency (measured on the part of records intel-6-167).
-  const unsigned awaited_cycles = chains.longest_cycles > 1 ? chains.longest_cycles : 0;
-  const unsigned chain_cycles = is_awaited ? awaited_cycles : chains.recurrence_cycles();
-  const unsigned chain_ticks = chain_cycles * kTicksPerCycle;
+  const unsigned awaited_cycles = chains.longest_cycles() > 1 ? chains.longest_cycles() : 0;
+  const unsigned chain_ticks = is_awaited ? awaited_cycles * kTicksPerCycle : chains.recurrence_ticks();
   return std::max({1u, width_ticks, chain_ticks}) + serial_cycles * kTicksPerCycle;
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of a basic block whose accesses all hit L1: the larger of its issue time and its longest register
-// recurrence, plus the cost of its serialising instructions. LFENCE, MFENCE, CPUID and RDTSCP, which end a
-// block, wait for the instructions in front of them, so that their blocks cost their longest chain.
+// recurrence, plus the cost of its serialising instructions. The recurrence is what an iteration of a loop
+// over the block needs from the one before: chains that begin anew in each iteration overlap. LFENCE, MFENCE,
+// CPUID and RDTSCP, which end a block, wait for the instructions in front of them, so that their blocks cost
+// their longest chain.
 //
 // The machine model adds misses, stalls and the effects of other CPUs at run time. Latencies and micro-op
 // counts come from Agner Fog's and uops.info's tables for Haswell and Broadwell, rounded to a few classes.

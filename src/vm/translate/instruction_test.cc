@@ -191,6 +191,45 @@ TEST(BlockCost, ClearingARegisterBreaksTheChain) {
   EXPECT_EQ(cost_cycles(code), 4u);
 }
 
+const std::vector<std::uint8_t> kAddToXmm0 = {0xf3, 0x0f, 0x58, 0xc1};        // addss xmm0, xmm1
+const std::vector<std::uint8_t> kLoadXmm1 = {0xf3, 0x0f, 0x10, 0x0c, 0x87};   // movss xmm1, [rdi+4*rax]
+const std::vector<std::uint8_t> kAddLoaded = {0xf3, 0x0f, 0x58, 0x04, 0x87};  // addss xmm0, [rdi+4*rax]
+const std::vector<std::uint8_t> kSquareXmm1 = {0xf3, 0x0f, 0x59, 0xc9};       // mulss xmm1, xmm1
+const std::vector<std::uint8_t> kIncrementRax = {0x48, 0xff, 0xc0};
+
+TEST(BlockCost, ChainsThatBeginAnewInEachIterationOverlap) {
+  EXPECT_EQ(cost_cycles({kLoadXmm1, kSquareXmm1, kAddToXmm0, kIncrementRax}), 3u);
+  const std::vector<std::uint8_t> square_xmm0 = {0xf3, 0x0f, 0x59, 0xc0};
+  EXPECT_EQ(cost_cycles({kLoadXmm1, square_xmm0, kAddToXmm0, kIncrementRax}), 4u + 3);
+}
+
+TEST(BlockCost, ALoadIsMadeBeforeTheOtherOperandIsReady) {
+  EXPECT_EQ(cost_cycles({kAddLoaded, kIncrementRax}), 3u);
+  // The address waits: add rax, [rax].
+  EXPECT_EQ(cost_cycles({{0x48, 0x03, 0x00}}), 4u + 1);
+}
+
+TEST(BlockCost, ARecurrenceOverTwoIterationsCostsHalfInEach) {
+  EXPECT_EQ(cost_cycles({{0x48, 0x89, 0xd1},        // mov rcx, rdx
+                         {0x49, 0x8d, 0x50, 0x01},  // lea rdx, [r8+1]
+                         {0x48, 0x0f, 0xaf, 0xc9},  // imul rcx, rcx
+                         {0x49, 0x89, 0xc8}}),      // mov r8, rcx
+            (3u + 1) / 2);
+  // Exchanged registers, one of which grows: 1 cycle in two iterations.
+  EXPECT_EQ(block_cost_ticks(std::vector<Instruction>{decoded({0x48, 0x89, 0xd1}),        // mov rcx, rdx
+                                                      decoded({0x48, 0x8d, 0x56, 0x01}),  // lea rdx, [rsi+1]
+                                                      decoded({0x48, 0x89, 0xce})},       // mov rsi, rcx
+                             four_wide()),
+            3u * kTicksPerCycle / 4);
+}
+
+TEST(BlockCost, CopiesOfRegistersTakeNoTime) {
+  EXPECT_EQ(cost_cycles({{0x48, 0x0f, 0xaf, 0xc0},  // imul rax, rax
+                         {0x48, 0x89, 0xc1},        // mov rcx, rax
+                         {0x48, 0x89, 0xc8}}),      // mov rax, rcx
+            3u);
+}
+
 TEST(BlockCost, LfenceWaitsForTheLongestChain) {
   const std::vector<std::vector<std::uint8_t>> load_and_add = {{0x48, 0x8b, 0x08}, {0x48, 0xff, 0xc1}};
   EXPECT_EQ(cost_cycles(load_and_add), 0u) << "mov rcx, [rax]; inc rcx";
