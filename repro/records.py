@@ -20,7 +20,7 @@ QUANTILES, FIRST = (1,), (0,)
 KINDS = (
     (r".*(_tenths_|_dropped$|clock_ticks|warm_up|commit_percent_at|: transactions$|xbegin$|store_after_load)", None, ()),
     (r"clock: |lock_costs: ", None, ()),
-    (r"loads: |instructions: |cache_to_cache: |empty_transaction: |branches: |page_walks: |streams: ", "latency", FIRST),
+    (r"loads: |instructions: |loops: |cache_to_cache: |empty_transaction: |branches: |page_walks: |streams: ", "latency", FIRST),
     (r"(shared_lines|transaction_parts): .*_ticks", "latency", FIRST),
     (r"kernel_costs: ", "latency", FIRST),
     (r"false_conflicts: |mutual_aborts: ", "percent", FIRST),

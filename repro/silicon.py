@@ -71,6 +71,7 @@ def plan(quick):
         probe("store_overlap", 2000000 // part, two_cores=False),
         probe("handover", 2000000 // part),
         probe("clock", 1000000 // part, two_cores=False),
+        probe("loops", 2000000 // part, two_cores=False),
         probe("branches", 2000000 // part, two_cores=False),
         probe("page_walks", 200000 // part, two_cores=False),
         probe("streams", 20 // part, two_cores=False),
