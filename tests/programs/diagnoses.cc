@@ -319,6 +319,7 @@ int main(int argc, char** argv) {
   if (threads == 0 || threads > kMostThreads) return 2;
   if (kind == "too-long" && !without) sections = 12;
   if (kind == "no-contention") sections = 100;
+  if (kind == "oversubscribed") sections = 1600;  // several time slices, in either design
   if (argc > 4) sections = static_cast<unsigned>(std::atoi(argv[4]));
   wanted = sections;
   sink = open("/dev/null", O_WRONLY);
