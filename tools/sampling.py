@@ -43,9 +43,9 @@ PROGRAMS = (
     Program("ArrayBench, 10 writes", arraybench(10)),
     Program("ArrayBench, 10 writes, 18 threads", arraybench(10), 18),
     Program("ArrayBench, 100 writes, A[0] first", arraybench(100, "--contention", "high", sections=20000)),
-    Program("histogram, a lock", ("workloads/updates", "--kernel", "histogram", "--variant", "lock", "--threads", "{threads}", "--items", "300000")),
-    Program("packets, one lock", ("workloads/packets", "--locks", "one", "--threads", "{threads}", "--packets", "10000")),
-    Program("packets, a lock each", ("workloads/packets", "--threads", "{threads}", "--packets", "10000")),
+    Program("histogram, a lock", ("workloads/updates", "--kernel", "histogram", "--variant", "lock", "--threads", "{threads}", "--items", "1000000")),
+    Program("packets, one lock", ("workloads/packets", "--locks", "one", "--threads", "{threads}", "--packets", "30000")),
+    Program("packets, a lock each", ("workloads/packets", "--threads", "{threads}", "--packets", "30000")),
 )
 
 QUANTITIES = ("speedup", "commits an attempt", "share of conflicts", "share of capacity")
