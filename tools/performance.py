@@ -64,6 +64,17 @@ class Scaling:
         return self.by_threads[many] / self.by_threads[few]
 
 
+@dataclasses.dataclass
+class AccessCost:
+    """One kind of access that leaves translated code, in the helpers and the model."""
+    name: str
+    instructions: float  # of the host
+    misses: float        # of a host's L1D, as cachegrind models it
+    far_misses: float    # of its last level
+    nanoseconds: float   # of the host
+    most: int            # instructions that it may take
+
+
 class NoDifference(Exception):
     """Two runs differ too little to compute the cost of the difference."""
 
@@ -90,6 +101,12 @@ def order_cost(threads, private, shared):
     beyond = shared.cpu_seconds - shared.events * event / 1e9
     return OrderCost(threads, event, nanoseconds_each(shared.cpu_seconds, shared.events),
                      nanoseconds_each(max(0.0, beyond), shared.changes), shared.changes / shared.events)
+
+
+def access_cost(name, most, few, many, nanoseconds):
+    """From two runs with different numbers of accesses: (accesses, instructions, misses, far misses) of each."""
+    accesses, *counts = (more - less for less, more in zip(few, many))
+    return AccessCost(name, *(count / accesses for count in counts), nanoseconds, most)
 
 
 def scaling(differences):
@@ -132,6 +149,13 @@ def order_cells(costs):
     head = ["virtual CPUs", "event, CPU stays", "event, all want the line", "changes an event", "change of CPU"]
     return [head, *([str(cost.threads), f"{cost.event:.0f} ns", f"{cost.contended:.0f} ns",
                      f"{cost.changes_per_event:.2f}", f"{cost.change:.0f} ns"] for cost in costs)]
+
+
+def access_cells(costs):
+    head = ["access", "host instructions", "L1 misses", "last-level misses", "time"]
+    return [head, *([cost.name, f"{cost.instructions:.0f} (at most {cost.most}: {'kept' if cost.instructions <= cost.most else 'missed'})" if cost.most
+                     else f"{cost.instructions:.0f}",
+                     f"{cost.misses:.1f}", f"{cost.far_misses:.2f}", f"{cost.nanoseconds:.0f} ns"] for cost in costs)]
 
 
 def scaling_cells(found):
@@ -180,7 +204,7 @@ def origin_cells(origin):
             ["kernel", origin.kernel], ["compiler", origin.compiler], ["load before", f"{origin.load:.1f}"]]
 
 
-def document(origin, rows, costs, found):
+def document(origin, rows, accesses, costs, found):
     """The text of docs/measured/performance.md."""
     return "\n".join([
         "# How fast the virtual machine is",
@@ -195,6 +219,14 @@ def document(origin, rows, costs, found):
         "largest resident set minus the native one.",
         "",
         *markdown(program_cells(rows)),
+        "",
+        "## Cost of an access",
+        "",
+        *paragraph(
+            "What one access costs the host in the helpers and the model, if it leaves translated code: cachegrind counts a run of "
+            "`access_cost` (src/vm/cpu) minus a run with half of the accesses. The instructions that translated code and the stubs take to "
+            "get there, some 40, are not in it. L1 and the last level are cachegrind's models of this host's."),
+        *markdown(access_cells(accesses)),
         "",
         "## Cost of the order of events",
         "",

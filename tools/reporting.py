@@ -41,7 +41,7 @@ def origin_lines(origin, rows, variations):
             "lines are what its text says. Papers that give no numbers are quoted."]
 
 
-def write_files(folder, origin, rows, found, results, variations, native_rows):
+def write_files(folder, origin, rows, found, results, variations, native_rows, filled):
     drawn = {row["id"]: drawn_of(claims.Claim(row), results, variations) for row in rows}
     for one in drawn.values():
         for svg, panel in one:
@@ -49,7 +49,7 @@ def write_files(folder, origin, rows, found, results, variations, native_rows):
     natively = {"": native.cpu_line(native_rows), **native.tables(native_rows)} if native_rows else {}
     style = (host.ROOT / "repro/report/style.css").read_text()
     panels = {claim: [panel for _, panel in one] for claim, one in drawn.items()}
-    (folder / "index.html").write_text(page.document(rows, found, panels, natively, origin_lines(origin, rows, variations), style))
+    (folder / "index.html").write_text(page.document(rows, found, panels, natively, filled, origin_lines(origin, rows, variations), style))
 
 
 def write(build, *what):

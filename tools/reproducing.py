@@ -16,6 +16,7 @@ import figures
 import forecast
 import host
 import outcomes
+import tables
 
 FORMAT = "results 2"  # another format has other keys
 INTERVAL = 30  # seconds between two lines that say how far it is, where there is no terminal
@@ -67,6 +68,9 @@ class Plan:
         words = claims.command(self.build, claim, cell, self.STATISTICS)
         self.words_of[cell] = words
         self.key_of[cell] = host.key_of([FORMAT, self._program_key(words[words.index("--") + 1]), *words], [])
+
+    def machine(self, cell):
+        return claims.machine(self.machine_of[cell.claim], cell.settings)
 
     def _program_key(self, program):
         """Returns the key of a program and the Elision binaries that it runs with."""
@@ -171,11 +175,17 @@ def machine_hash(build, machine, variation):
 
 def write_results(plan):
     """The results of all runs as CSV; returns the file."""
-    rows = (outcomes.row_of(cell, plan.machine_of[cell.claim], machine_hash(plan.build, plan.machine_of[cell.claim], cell.variation),
-                            plan.words_of[cell], result)
+    rows = (outcomes.row_of(cell, plan.machine(cell), machine_hash(plan.build, plan.machine(cell), cell.variation), plan.words_of[cell], result)
             for cell, result in plan.results().items())
     file = plan.folder / "results.csv"
     host.write_page(file, outcomes.text(outcomes.COLUMNS, rows))
+    return file
+
+
+def write_tables(build, filled):
+    """The tables as CSV; returns the file."""
+    file = build / "repro/tables.csv"
+    host.write_page(file, tables.csv_text(filled))
     return file
 
 

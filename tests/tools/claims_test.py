@@ -329,4 +329,12 @@ def test_barriers_of_a_variation_meet_the_same():
 def test_every_claim_of_make_demo_has_a_judge_and_the_other_way_round():
     rows = tomllib.loads((ROOT / "repro" / "claims.toml").read_text())["claim"]
     assert [row["id"] for row in rows if row.get("tool") == "tools/demo"] == list(arraybench.JUDGES)
-    assert [row["id"] for row in rows if row.get("tool") == "tools/demo-barrier"] == [barrier.CLAIM]
+
+
+def test_the_matrices_of_make_demo_barrier_are_those_of_the_claim():
+    rows = tomllib.loads((ROOT / "repro" / "claims.toml").read_text())["claim"]
+    inputs, = [row["ours"]["inputs"] for row in rows if row["id"] == barrier.CLAIM]
+    assert list(inputs) == [matrix.name for matrix in barrier.MATRICES]
+    for matrix in barrier.MATRICES:
+        for program in inputs[matrix.name].values():
+            assert program.startswith(f"backward_solver --rows {matrix.rows} --nonzeros {matrix.nonzeros} --levels ")

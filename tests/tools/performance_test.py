@@ -3,7 +3,7 @@
 
 import performance
 import pytest
-from performance import NoDifference, OrderCost, Origin, Row, Sample, Scaling
+from performance import AccessCost, NoDifference, OrderCost, Origin, Row, Sample, Scaling
 
 ORIGIN = Origin("abc of 2020-01-01", "A CPU", 2, "Linux 6", "g++ 1, Release", 0.25, 1.0)
 ROWS = [Row("fast", 2.0, 8.0, 3.0, 50.0, 12.4), Row("slow", 0.5, 8.0, 1.0, 50.0, -1.0)]
@@ -34,6 +34,16 @@ def test_change_costs_what_events_do_not_explain():
     assert cost.contended == pytest.approx(1000)
     assert cost.change == pytest.approx(450)
     assert cost.changes_per_event == pytest.approx(2)
+
+
+def test_accesses_cost_what_more_of_them_add():
+    found = performance.access_cost("a load", 150, (100, 51_000, 900, 80), (300, 81_000, 1100, 90), 12.5)
+    assert (found.instructions, found.misses, found.far_misses, found.nanoseconds) == (150, 1, 0.05, 12.5)
+
+
+@pytest.mark.parametrize("instructions, most, text", [(150, 150, "150 (at most 150: kept)"), (151, 150, "151 (at most 150: missed)"), (151, 0, "151")])
+def test_accesses_are_held_against_their_aim(instructions, most, text):
+    assert performance.access_cells([AccessCost("a load", instructions, 1, 0, 10, most)])[1] == ["a load", text, "1.0", "0.00", "10 ns"]
 
 
 def test_scaling_is_by_instruction():
@@ -78,7 +88,7 @@ def test_scaling_names_its_aim_and_whether_it_is_met():
 
 def page(scale=1.0):
     origin = Origin(**{**vars(ORIGIN), "scale": scale})
-    return performance.document(origin, ROWS, [OrderCost(2, 1, 2, 3, 4)], Scaling({8: 1.0, 72: 1.5}))
+    return performance.document(origin, ROWS, [AccessCost("a load", 1000, 2, 0.5, 100, 150)], [OrderCost(2, 1, 2, 3, 4)], Scaling({8: 1.0, 72: 1.5}))
 
 
 def test_says_where_the_numbers_come_from_and_how_to_get_them():

@@ -150,6 +150,33 @@ def test_an_application_has_its_input():
     assert words[words.index("--lock") + 1] == "htm-5"
 
 
+def test_points_are_hundredths_of_a_ratio():
+    statement = changed(range=[1.16, 1.16], points=5).statements()[0]
+    assert (statement.low, statement.high) == pytest.approx((1.11, 1.21))
+    row = copy.deepcopy(ROW)
+    row["ours"]["statement"][1]["points"] = 5
+    assert any("few aborts: points are for a ratio" in problem for problem in claims_check.problems([row]))
+
+
+SIZED = claims.Claim({
+    **ROW, "ours": {"machine": "m", "program": "{input} --threads {threads}", "settings": {"threads": 8, "size": "small"}, "full": {"size": "whole"},
+                    "inputs": {"kmeans": {"small": "kmeans -n 9", "whole": "kmeans -n 99"}},
+                    "statement": [{"says": "fast", "each": {"application": ["kmeans"]}, "range": [1, 2]}]}})
+
+
+@pytest.mark.parametrize("claim, number", [(SIZED, "9"), (SIZED.whole(), "99")])
+def test_a_full_run_has_whole_inputs(claim, number):
+    cell, = claims.cells_of(claim, 1)
+    assert claims.command("/b", claim, cell, "/s")[-5:] == ["/b/workloads/kmeans", "-n", number, "--threads", "8"]
+
+
+def test_sizes_that_are_wrong():
+    assert list(claims_check.problems([SIZED.row])) == []
+    assert CLAIM.whole() == CLAIM
+    for full, named in (({"siez": "whole"}, "full: 'siez' is none of the settings"), ({"size": "huge"}, "KeyError: 'huge'")):
+        assert any(named in problem for problem in claims_check.problems([{**SIZED.row, "ours": {**SIZED.ours, "full": full}}]))
+
+
 def test_settings_of_each_go_to_both_sides():
     statement = changed(says="of {threads}", each={"threads": [4]}).statements()[0]
     assert (statement.says, statement.of, statement.over) == ("of 4", [{"threads": 4, "lock": "new"}], [{"threads": 4, "lock": "old"}])

@@ -249,7 +249,7 @@ def test_a_report_replaces_the_earlier_one(folder):
     found = {"faster": claims.find(CLAIM, results(), 2)}
     origin = performance.Origin("abc", "a CPU", 2, "Linux", "gcc", 0.0, 1)
     for variations in (2, 1):
-        page = reporting.write(folder, origin, [ROW], found, results(), variations, [])
+        page = reporting.write(folder, origin, [ROW], found, results(), variations, [], [])
         assert sorted(file.name for file in page.parent.iterdir()) == ["faster-fig-3-1.svg", "faster-fig-3-2.svg", "index.html"]
         assert f"on {variations} variations" in page.read_text()
         (page.parent / "old.svg").touch()
