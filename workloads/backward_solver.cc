@@ -6,12 +6,16 @@
 //   --levels      barriers per solve
 //   --rows        rows per level, on average; levels differ by up to a factor of three, as do the nonzeros of
 //                 rows, so that threads arrive at different times
-//   --nonzeros    nonzeros per row, on average
+//   --nonzeros    nonzeros per row beside the diagonal, on average
 //   --evict       megabytes to read before each solve, uncounted, so that small matrices are out of the
 //                 caches like the papers' large ones
 //
-// A permutation scatters the rows over the vectors, as ordering by levels does. The result must be that of a
-// serial solve to the bit, since every sum is added up in the same order.
+// The matrix keeps the order that it had before the levels were known, as in the paper's figure: a
+// permutation scatters the rows of a level over the vectors and over the nonzeros. Only the nonzeros beside
+// the diagonal are there. The paper's program is one of SpMP (github.com/IntelLabs/SpMP, test/trsv_test.cpp),
+// which also says how bytes count: 12 for a nonzero or an element of the diagonal, 4 for an element of the
+// permutation. The result must be that of a serial solve to the bit, since every sum is added up in the same
+// order.
 #include <omp.h>
 
 #include <algorithm>
@@ -41,8 +45,7 @@ struct Options {
   bool no_pin = false;
 };
 
-/// Compressed rows in the order in which they are solved. Row i of that order is row permutation[i] of the
-/// vectors.
+/// Compressed rows. permutation[i] is the i-th row to be solved.
 struct Matrix {
   std::vector<std::uint32_t> first_row_of_level;  // and at the end the number of rows
   std::vector<std::uint32_t> permutation;
@@ -52,11 +55,11 @@ struct Matrix {
 
   unsigned levels() const { return static_cast<unsigned>(first_row_of_level.size()) - 1; }
   std::uint32_t rows() const { return static_cast<std::uint32_t>(permutation.size()); }
-  /// The minimum that a solve reads and writes.
+  /// The bytes of a solve, as SpMP counts them.
   double bytes() const {
-    constexpr double kOfRow = sizeof(std::uint32_t) * 2 + sizeof(double) * 2;
-    return static_cast<double>(value.size()) * (sizeof(double) + sizeof(std::uint32_t)) +
-           static_cast<double>(rows()) * kOfRow;
+    constexpr double kOfNonzero = sizeof(double) + sizeof(std::uint32_t);
+    return static_cast<double>(value.size() + rows()) * kOfNonzero +
+           static_cast<double>(rows()) * sizeof(std::uint32_t);
   }
 };
 
@@ -65,9 +68,8 @@ std::uint32_t around(CheapRandom& random, std::uint32_t average) {
   return std::max(1u, average / 2 + random.below(average + 1));
 }
 
-Matrix make_matrix(const Options& options) {
-  CheapRandom random(options.seed);
-  Matrix m;
+/// Draws the levels' numbers of rows and the order of the rows.
+void draw_levels(CheapRandom& random, const Options& options, Matrix& m) {
   m.first_row_of_level.push_back(0);
   std::uint32_t rows = 0;
   for (unsigned level = 0; level < options.levels; ++level)
@@ -75,16 +77,32 @@ Matrix make_matrix(const Options& options) {
   m.permutation.resize(rows);
   for (std::uint32_t i = 0; i < rows; ++i) m.permutation[i] = i;
   for (std::uint32_t i = rows; i-- > 1;) std::swap(m.permutation[i], m.permutation[random.below(i + 1)]);
+}
+
+/// Draws the rows' numbers of nonzeros. The first level has none.
+void draw_lengths(CheapRandom& random, const Options& options, Matrix& m) {
+  std::vector<std::uint32_t> length(m.rows());
+  for (std::uint32_t i = m.first_row_of_level[1]; i < m.rows(); ++i)
+    length[m.permutation[i]] = around(random, options.nonzeros);
   m.first_of_row.push_back(0);
-  for (unsigned level = 0; level < options.levels; ++level) {
+  for (const std::uint32_t one : length) m.first_of_row.push_back(m.first_of_row.back() + one);
+  m.column.resize(m.first_of_row.back());
+  m.value.resize(m.first_of_row.back());
+}
+
+Matrix make_matrix(const Options& options) {
+  CheapRandom random(options.seed);
+  Matrix m;
+  draw_levels(random, options, m);
+  draw_lengths(random, options, m);
+  for (unsigned level = 1; level < options.levels; ++level) {
     const std::uint32_t begin = m.first_row_of_level[level], end = m.first_row_of_level[level + 1];
     for (std::uint32_t i = begin; i < end; ++i) {
-      const std::uint32_t count = level == 0 ? 0 : around(random, options.nonzeros);
-      for (std::uint32_t k = 0; k < count; ++k) {
-        m.column.push_back(m.permutation[random.below(begin)]);  // solved in an earlier level
-        m.value.push_back((1.0 + random.below(1000)) / 4096 / options.nonzeros);
+      const std::uint32_t row = m.permutation[i];
+      for (std::uint32_t k = m.first_of_row[row]; k < m.first_of_row[row + 1]; ++k) {
+        m.column[k] = m.permutation[random.below(begin)];  // solved in an earlier level
+        m.value[k] = (1.0 + random.below(1000)) / 4096 / options.nonzeros;
       }
-      m.first_of_row.push_back(static_cast<std::uint32_t>(m.column.size()));
     }
   }
   return m;
@@ -96,7 +114,7 @@ Matrix make_matrix(const Options& options) {
   for (std::uint32_t i = begin; i < end; ++i) {
     const std::uint32_t row = m.permutation[i];
     double sum = b[row];
-    for (std::uint32_t k = m.first_of_row[i + 1]; k-- > m.first_of_row[i];)
+    for (std::uint32_t k = m.first_of_row[row + 1]; k-- > m.first_of_row[row];)
       sum -= m.value[k] * y[m.column[k]];
     y[row] = sum;
   }
@@ -135,7 +153,7 @@ void parse(workloads::CommandLine& line, Options& options) {
   line.add("--threads", options.threads).within(1, 1024);
   line.add("--levels", options.levels).within(1, 1 << 20);
   line.add("--rows", options.rows, "in a level, on average").within(1, 1 << 20);
-  line.add("--nonzeros", options.nonzeros, "of a row, on average").within(1, 4096);
+  line.add("--nonzeros", options.nonzeros, "of a row beside the diagonal, on average").within(1, 4096);
   line.add("--solves", options.solves).within(1, 1 << 20);
   line.add("--warmup", options.warmup, "uncounted solves");
   line.add("--evict", options.evict_megabytes, "megabytes to read before each solve").within(0, 4096);
