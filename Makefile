@@ -81,7 +81,7 @@ claims:
 	@tools/demo --build $(BUILD) --claims-only --variations 32 --output docs/measured/claims.md
 
 # The papers' claims in one table, with a report of figures in build/repro/report; writes docs/measured/repro.md. Twenty minutes on two CPUs.
-# Snakemake comes from a venv, pinned by hash. CLAIMS="NAME..." takes some of them and writes no page. NATIVE=1 runs on this CPU, if its
+# Snakemake comes from a venv, pinned by hash. CLAIMS="NAME..." takes some claims and tables and writes no page. NATIVE=1 runs on this CPU, if its
 # transactions commit, what can run there, and writes a page of its own.
 repro:
 	@$(MAKE) --no-print-directory repro-tools

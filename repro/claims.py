@@ -6,8 +6,9 @@ A claim that `make repro` judges has a table `ours`:
     machine, options, program   what runs: a described machine, options of `elision vm`, a workload and its arguments. {name} is a setting.
                                 A program of Debian has its whole path
     settings                    its default values
+    full                        values that these settings have in `make repro-full` instead
     quick                       on how many variations `make repro` runs it, where runs are long; default: on all
-    inputs                      for {input}: the program of each value of the setting `application`
+    inputs                      for {input}: the program of each value of the setting `application`, or a table with one for each value of `size`
     statement                   one row for each part of the claim:
       says, metric              the metric of METRICS; default: throughput
       of, over                  settings of two runs. The statement is about the ratio of their metrics; without `over` it is about one metric. Of a
@@ -17,6 +18,7 @@ A claim that `make repro` judges has a table `ours`:
       range                     what the paper gives; a bound of `inf` is open
       values                    instead of a range: the claim's table that has numbers by application and number of threads
       tolerance                 how far a bound may be missed, as a share of it; for percentages, in points
+      points                    for ratios: how far a bound may be missed, in hundredths
       each                      settings with lists of values: one statement for each combination. `says` may name them, and {value}
 
 A run takes place on several variations of the machine, each with its own seed.
@@ -147,11 +149,11 @@ class Statement:
             low = high = claim[row["values"]][settings["application"]][at]
         else:
             low, high = map(float, row["range"])
-        says = row["says"].format(**settings, value=low)
+        says, points = row["says"].format(**settings, value=low), row.get("points", 0) / 100
         if metric.endswith("percent"):
             low, high = low - tolerance, high + tolerance
         else:
-            low, high = low * (1 - tolerance), high * (1 + tolerance)
+            low, high = low * (1 - tolerance) - points, high * (1 + tolerance) + points
         of, over, base = ([{**settings, **one} for one in listed(row[key])] if key in row else None for key in ("of", "over", "base"))
         return cls(says, of or [settings], over, low, high, metric, base)
 
@@ -173,6 +175,13 @@ class Claim:
         """The table that says what runs: `ours`, or `runs` if another tool judges the claim and figures show it. None if nothing runs."""
         return self.row.get("ours", self.row.get("runs"))
 
+    def whole(self):
+        """Returns the claim as `make repro-full` runs it."""
+        key = "ours" if self.ours else "runs"
+        if not self.runs or "full" not in self.runs:
+            return self
+        return Claim({**self.row, key: {**self.runs, "settings": {**self.runs["settings"], **self.runs["full"]}}})
+
     def variations(self, most):
         """The number of variations on which the claim runs. `most`: that of other claims."""
         return min(most, self.runs.get("quick", most))
@@ -189,18 +198,25 @@ class Claim:
 
 
 def cells_of(claim, variations):
-    """The runs that a claim's statements need, each once."""
-    return claim.cells([one for statement in (claim.statements() if claim.ours else []) for one in statement.runs], variations)
+    """The runs that a claim's statements need, or that a table needs (`always`, tables.py), each once."""
+    of_statements = [one for statement in (claim.statements() if claim.ours else []) for one in statement.runs]
+    return claim.cells(of_statements + claim.row.get("always", []), variations)
+
+
+def machine(template, settings):
+    """Returns the machine of a run. `settings`: pairs (name, value)."""
+    return template.format(**dict(settings))
 
 
 def command(build, claim, cell, statistics):
     """The words of one run. `statistics`: the file for what the virtual machine counted."""
     settings, ours = dict(cell.settings), claim.runs
     if "inputs" in ours:
-        settings["input"] = ours["inputs"][settings["application"]]
+        program = ours["inputs"][settings["application"]]
+        settings["input"] = program[settings["size"]] if isinstance(program, dict) else program
     options = ours.get("options", "").format(**settings).split()
     program, *arguments = ours["program"].format(**settings).split()
-    return [f"{build}/bin/elision", "vm", "--machine", ours["machine"], "--variation", str(cell.variation), "--seed", str(cell.variation + 1),
+    return [f"{build}/bin/elision", "vm", "--machine", machine(ours["machine"], cell.settings), "--variation", str(cell.variation), "--seed", str(cell.variation + 1),
             *options, "--stats", str(statistics), "--", program if program.startswith("/") else f"{build}/workloads/{program}", *arguments]
 
 

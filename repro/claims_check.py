@@ -5,8 +5,8 @@ import re
 
 import claims
 
-RUNS_KEYS = {"machine", "options", "program", "settings", "quick", "inputs", "native", "native_inputs"}
-STATEMENT_KEYS = {"says", "metric", "of", "over", "base", "mean", "range", "values", "tolerance", "each"}
+RUNS_KEYS = {"machine", "options", "program", "settings", "full", "quick", "inputs", "native", "native_inputs"}
+STATEMENT_KEYS = {"says", "metric", "of", "over", "base", "mean", "range", "values", "tolerance", "points", "each"}
 MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # what data of another shape ends in
 
 
@@ -21,23 +21,29 @@ def problems(rows):
             if not row.get(key):
                 yield f"{name}: no {key}"
         if runs := claims.Claim(row).runs:
-            yield from (f"{name}: {problem}" for problem in _runs_problems(runs))
+            yield from (f"{name}: {problem}" for problem in runs_problems(runs))
         if "ours" in row:
             yield from (f"{name}: {problem}" for problem in _statement_problems(claims.Claim(row)))
 
 
-def _runs_problems(runs):
+def runs_problems(runs):
+    """What is wrong with the table that says what runs."""
     for key in sorted(set(runs) - RUNS_KEYS - {"statement"}):
         yield f"unknown '{key}' beside machine and program"
     for key in ("machine", "program"):
         if not runs.get(key):
             yield f"no {key} to run"
+    for name in sorted(set(runs.get("full", {})) - set(runs.get("settings", {}))):
+        yield f"full: '{name}' is none of the settings"
 
 
 def names_of(ours):
-    """The settings that a program and its options name."""
-    names = set(re.findall(r"{(\w+)}", ours["program"] + ours.get("options", "")))
-    return names - {"input"} | {"application"} if "inputs" in ours else names
+    """The settings that a program, its options and its machine name."""
+    names = set(re.findall(r"{(\w+)}", ours["machine"] + ours["program"] + ours.get("options", "")))
+    if "inputs" not in ours:
+        return names
+    sized = any(isinstance(program, dict) for program in ours["inputs"].values())
+    return names - {"input"} | {"application"} | ({"size"} if sized else set())
 
 
 def _statement_problems(claim):
@@ -54,12 +60,15 @@ def _statement_problems(claim):
         if ("range" in statement) == ("values" in statement):
             yield f"{statement['says']}: one of range and values"
             return
+        if "points" in statement and ("over" not in statement or "base" in statement):
+            yield f"{statement['says']}: points are for a ratio"
         if "base" in statement and "over" not in statement:
             yield f"{statement['says']}: base without over"
     try:
         names, statements = names_of(claim.ours), claim.statements()
-        for cell in claims.cells_of(claim, 1):
-            claims.command("", claim, cell, "")
+        for own in (claim, claim.whole()):
+            for cell in claims.cells_of(own, 1):
+                claims.command("", own, cell, "")
     except MALFORMED as error:
         yield f"{type(error).__name__}: {error}"
         return

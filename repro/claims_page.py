@@ -7,10 +7,11 @@ import claims
 import native
 import pages
 import performance
+import tables
 
 RULE = (f"A claim holds if each of its parts is true on {100 * claims.MOST:.0f} % of them; "
         f"it does not if one is true on at most {100 * (1 - claims.MOST):.0f} %.")
-TOOLS = {"tools/demo": "[claims](claims.md)", "tools/demo-barrier": "`make demo-barrier`"}
+TOOLS = {"tools/demo": "[claims](claims.md)"}
 
 
 def unit_of(statement):
@@ -78,7 +79,8 @@ def claim_section(row, found):
     return lines + (performance.paragraph("Why, as far as known: " + row["found"]) if "found" in row else [])
 
 
-def document(origin, rows, found, variations):
+def document(origin, rows, found, variations, filled):
+    """The page. `filled`: the tables (tables.py)."""
     lines = ["# The papers' claims", "", "Written by `make repro`.", "", *performance.markdown(performance.origin_cells(origin)), "",
              *performance.paragraph(
                  f"Each claim that is judged here ran on {variations} variations of its machine (claims with long runs: on fewer), on which all designs meet the same "
@@ -88,6 +90,7 @@ def document(origin, rows, found, variations):
     for row in rows:
         if "ours" in row:
             lines += claim_section(row, found)
+    lines += tables.markdown(filled, performance.paragraph)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

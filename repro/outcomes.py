@@ -47,12 +47,12 @@ def row_of(cell, machine, machine_sha256, words, result):
 
 
 def summary_rows(results, machine_of):
-    """One row for all variations of a run. `results`: {cell: result}; `machine_of`: {claim: name}."""
+    """One row for all variations of a run. `results`: {cell: result}; `machine_of`: {claim: name, which may have settings in it}."""
     groups = {}
     for cell, result in results.items():
         groups.setdefault((cell.claim, cell.settings), []).append(result)
     for (claim, settings), group in groups.items():
-        row = [claim, settings_text(settings), machine_of[claim], len(group)]
+        row = [claim, settings_text(settings), claims.machine(machine_of[claim], settings), len(group)]
         for metric in METRICS:
             values = [value for value in (measured(metric, result) for result in group) if value is not None]
             own = Range.of(values) if values else None

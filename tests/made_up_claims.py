@@ -6,6 +6,7 @@ import copy
 import claims
 import figures
 import reporting
+import tables
 from report import page
 from support import ROOT
 
@@ -43,14 +44,24 @@ def panels(claim=CLAIM):
     return [panel for _, panel in reporting.drawn_of(claim, results(claim), VARIATIONS)]
 
 
-def document(claim=CLAIM, native=None):
+def document(claim=CLAIM, native=None, filled=None):
     later = {**{key: value for key, value in ROW.items() if key not in ("ours", "figure")}, "id": "later", "missing": "a workload"}
     found = {claim.id: claims.find(claim, results(claim), VARIATIONS)}
-    return page.document([claim.row, later], found, {claim.id: panels(claim)}, native or {}, ["origin"], (ROOT / "repro/report/style.css").read_text())
+    return page.document([claim.row, later], found, {claim.id: panels(claim)}, native or {}, filled or [], ["origin"], (ROOT / "repro/report/style.css").read_text())
+
+
+def wide_table():
+    """A filled table with many columns and long labels."""
+    columns = [{"label": f"a workload with a long name, number {number}", "reads": number} for number in range(8)]
+    table = tables.Table({"id": "wide", "title": "A table that is wide", "says": "Speed over the old lock", "corner": "lock", "over": {"lock": "old"},
+                          "rows": [{"label": "new, with an option that has a long name", "lock": "new"}], "columns": columns,
+                          "runs": {key: value for key, value in ROW["ours"].items() if key != "statement"}})
+    cells = claims.cells_of(table.claim, VARIATIONS)
+    return tables.fill(table, {cell: result(SPEED[dict(cell.settings)["lock"]] * (1 + cell.variation / 8)) for cell in cells}, VARIATIONS)
 
 
 def document_of_all_kinds():
-    """A report with a panel of every kind, long words and many lines."""
+    """A report with a panel of every kind, long words, many lines and a wide table."""
     claim = changed(log=True)
     many = [f"design-{number}" for number in range(10)]
     SPEED.update({name: 10 + 3 * number for number, name in enumerate(many)})
@@ -61,4 +72,4 @@ def document_of_all_kinds():
         {**FIGURE, "number": "Fig. 6", "over": {"lock": "old"}, "series": [{"label": "a label that needs a row of its own", "lock": "new", "paper": [1.5, 2, 3.25]}],
          "points": [8, 72, 200], "from": 0.5, "panels": [{"bands": [{"range": [0.8, 1], "says": "the paper: it loses up to about 20 % of its throughput"},
                                                        {"range": [2.5, 2.5], "says": "the paper: 2.5x"}]}]}]
-    return document(claim, {"": "On this CPU: a CPU", "faster": [["lock new over lock old", "2", "1.1x [1.0 - 1.2]"]]})
+    return document(claim, {"": "On this CPU: a CPU", "faster": [["lock new over lock old", "2", "1.1x [1.0 - 1.2]"]]}, [wide_table()])

@@ -7,6 +7,7 @@ import html
 import claims
 import claims_page
 import figures
+import tables
 
 MOST_PARTS = 6  # statements of a claim that the table lists; more are behind a fold
 
@@ -129,24 +130,37 @@ def claim_section(row, found, drawn, native):
     return "\n".join([*lines, "</section>"])
 
 
-def contents(rows, found):
+def tables_html(filled):
+    """The tables that no paper has. `filled`: tables.Filled."""
+    lines = ['<h2 id="tables">Tables that no paper has</h2>'] if filled else []
+    for one in filled:
+        cells = [[escaped(label), *((escaped(cell), "number") for cell in own)] for label, *own in one.texts()]
+        lines += [f'<section><h3 id="{anchor(one.table.id)}">{escaped(one.table.title)}</h3>', f"<p>{escaped(tables.explanation(one))}</p>",
+                  table([one.table.row["corner"], *one.table.columns], cells), "</section>"]
+    return lines
+
+
+def contents(rows, found, filled):
     items = []
     for paper in dict.fromkeys(row["paper"] for row in rows):
         own = "".join(f'<li><a href="#{anchor(row["id"])}">{escaped(row["id"])}</a> {verdict_html(row, found)}</li>' for row in rows if row["paper"] == paper)
         items.append(f'<p><a href="#{anchor(paper)}">{escaped(paper)}</a></p><ul>{own}</ul>')
+    if filled:
+        own = "".join(f'<li><a href="#{anchor(one.table.id)}">{escaped(one.table.title)}</a></li>' for one in filled)
+        items.append(f'<p><a href="#tables">Tables that no paper has</a></p><ul>{own}</ul>')
     return f'<nav aria-label="Contents"><h2>Contents</h2><p><a href="#claims">All claims</a></p>{"".join(items)}</nav>'
 
 
-def document(rows, found, drawn, native, origin, style):
-    """The page. `drawn`: Panels by claim; `native`: rows of native_html by claim, and "" for the line about the CPU; `origin`: lines about the runs;
-    `style`: the text of style.css."""
+def document(rows, found, drawn, native, filled, origin, style):
+    """The page. `drawn`: Panels by claim; `native`: rows of native_html by claim, and "" for the line about the CPU; `filled`: the tables (tables.py);
+    `origin`: lines about the runs; `style`: the text of style.css."""
     lines = ["<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
              f"<title>The papers' claims</title><style>{style}</style></head><body>", "<header><h1>The papers' claims, on virtual machines</h1>",
              *(f'<p class="faint">{escaped(line)}</p>' for line in origin), f"<p>{escaped(claims_page.count_line(rows, found))}</p></header>",
-             contents(rows, found), '<main><h2 id="claims">All claims</h2>', claims_table(rows, found)]
+             contents(rows, found, filled), '<main><h2 id="claims">All claims</h2>', claims_table(rows, found)]
     if native:
         lines.append(f'<p class="faint">{escaped(native[""])}</p>')
     for paper in dict.fromkeys(row["paper"] for row in rows):
         lines.append(f'<h2 id="{anchor(paper)}">{escaped(paper)}</h2>')
         lines += [claim_section(row, found, drawn.get(row["id"], []), native.get(row["id"])) for row in rows if row["paper"] == paper]
-    return "\n".join([*lines, "</main></body></html>"]) + "\n"
+    return "\n".join([*lines, *tables_html(filled), "</main></body></html>"]) + "\n"
