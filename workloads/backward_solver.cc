@@ -10,6 +10,8 @@
 //   --evict       megabytes to read before each solve, uncounted, so that small matrices are out of the
 //                 caches like the papers' large ones
 //
+// A marker of a part (--start marker) stands before the first counted solve.
+//
 // The matrix keeps the order that it had before the levels were known, as in the paper's figure: a
 // permutation scatters the rows of a level over the vectors and over the nonzeros. Only the nonzeros beside
 // the diagonal are there. The paper's program is one of SpMP (github.com/IntelLabs/SpMP, test/trsv_test.cpp),
@@ -26,6 +28,7 @@
 #include <vector>
 
 #include "command_line.h"
+#include "elision/elision.h"
 #include "support.h"
 
 namespace {
@@ -184,6 +187,7 @@ int main(int argc, char** argv) {
   for (unsigned solve = 0; solve < options.warmup + options.solves; ++solve) {
     std::fill(y.begin(), y.end(), -1.0);
     kept += evictor.run();
+    if (solve == options.warmup) elision_simulation_start();
     std::uint64_t start_ns = 0;
 #pragma omp parallel
     {
