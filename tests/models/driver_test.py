@@ -63,6 +63,15 @@ def test_a_search_that_is_cut_short(monkeypatch):
     expect_refused("not searched to the end", check_model, long, {"configurations": [""]})
 
 
+@pytest.mark.parametrize("soak, taken, left_out", [(False, "-DLIMIT=1: ", "-DLIMIT=0: "), (True, "-DLIMIT=0: ", "-DLIMIT=1: ")])
+def test_soak_takes_the_larger_configurations(tmp_path, monkeypatch, capsys, soak, taken, left_out):
+    (tmp_path / "m.pml").write_text(GOOD.replace("  fi;", "  :: else\n  fi;"))
+    monkeypatch.setattr(models, "FOLDER", tmp_path)
+    models.check("m", {"configurations": ["-DLIMIT=1", "-DLIMIT=2", "-DLIMIT=3"], "soak": ["-DLIMIT=0"]}, None, soak)
+    out = capsys.readouterr().out
+    assert taken in out and left_out not in out
+
+
 def test_what_spin_or_the_compiler_refuse():
     expect_refused("undeclared variable", check_model, "active proctype p() { x = 1 }", {"configurations": [""]})
 

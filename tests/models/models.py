@@ -15,9 +15,11 @@ import tomllib
 from support import run
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-MEMORY_MB = 900
 MOST_STEPS = 2_000_000
-COMPILE = ["cc", "-w", "-DSAFETY", "-DNOFAIR", f"-DMEMLIM={MEMORY_MB}"]
+COMPILE = ["cc", "-w", "-DSAFETY", "-DNOFAIR"]
+QUICK = ["-O1", "-DMEMLIM=900"]
+CHANGE = ["-O0", "-DMEMLIM=900"]
+SOAK = ["-O2", "-DMEMLIM=4000", "-DCOLLAPSE"]
 # What pan says when it has not seen every state. Its exit code tells nothing of this.
 INCOMPLETE = ("max search depth too small", "Search not completed", "search was truncated", "out of memory", "MEMLIM",
               "Bit statespace", "VECTORSZ")
@@ -40,10 +42,10 @@ def run_pan(folder, *options):
     return ending.stdout + ending.stderr
 
 
-def search(name, files, flags, level):
+def search(name, files, flags, options):
     """The report of a search through all states of the model NAME.pml of `files` (file: text), and the way to an error.
 
-    The compiler takes longer than a short search: `level` is its optimisation."""
+    The compiler takes longer than a short search: `options` say how far it optimises, and how much memory pan may take."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         for file, text in files.items():
@@ -51,7 +53,7 @@ def search(name, files, flags, level):
         said = run_tool(["spin", "-a", *flags, f"{name}.pml"], folder)
         if "Error" in said or "warning" in said.lower():
             raise Failure(f"spin -a {name}.pml:\n{said}")
-        run_tool([*COMPILE, level, "-o", "pan", "pan.c"], folder)
+        run_tool([*COMPILE, *options, "-o", "pan", "pan.c"], folder)
         report = run_pan(folder, f"-m{MOST_STEPS}", "-w20")
         trail = run_pan(folder, "-r", "-n", "-C") if (folder / f"{name}.pml.trail").exists() else ""
         return report, trail
@@ -74,20 +76,25 @@ def unreached_of(report):
     return found
 
 
+def check_configuration(name, files, configuration, options):
+    """The report of a search that must find no error."""
+    start = time.monotonic()
+    report, trail = search(name, files, configuration.split(), options)
+    if errors_of(report) != 0:
+        raise Failure(f"{name} {configuration} fails; the way there:\n{trail}\n{report}")
+    if lacking := [word for word in INCOMPLETE if word in report]:
+        raise Failure(f"{name} {configuration} was not searched to the end ({lacking[0]}):\n{report}")
+    states = float(re.search(r"([\d.e+]+) states, stored", report)[1])
+    memory = float(re.search(r"([\d.]+)\s+total actual memory usage", report)[1])
+    seconds = time.monotonic() - start
+    print(f"{name} {configuration}: {states:.0f} states, no error, {memory:.0f} MB, {seconds:.1f} s", flush=True)
+    return report
+
+
 def check_model(name, files, model):
     never = None
     for configuration in model["configurations"]:
-        start = time.monotonic()
-        report, trail = search(name, files, configuration.split(), "-O1")
-        if errors_of(report) != 0:
-            raise Failure(f"{name} {configuration} fails; the way there:\n{trail}\n{report}")
-        if lacking := [word for word in INCOMPLETE if word in report]:
-            raise Failure(f"{name} {configuration} was not searched to the end ({lacking[0]}):\n{report}")
-        states = float(re.search(r"([\d.e+]+) states, stored", report)[1])
-        memory = float(re.search(r"([\d.]+)\s+total actual memory usage", report)[1])
-        seconds = time.monotonic() - start
-        print(f"{name} {configuration}: {states:.0f} states, no error, {memory:.0f} MB, {seconds:.1f} s", flush=True)
-        unreached = unreached_of(report)
+        unreached = unreached_of(check_configuration(name, files, configuration, QUICK))
         never = unreached if never is None else never & unreached
     expected = set(model.get("unreached", []))
     surprising = {entry for entry in never if entry[2] not in expected}
@@ -110,7 +117,7 @@ def check_change(name, changed, files, model, change):
             raise Failure(f"{name}/{changed}: its text occurs {count} times in {file}, not once")
         files[file] = files[file].replace(change["old"], change["new"])
         expected = change["breaks"]
-    report, trail = search(name, files, configuration.split(), "-O0")
+    report, trail = search(name, files, configuration.split(), CHANGE)
     if errors_of(report) == 0:
         lost = "is not reached" if "reaches" in change else "survives"
         raise Failure(f"{name}/{changed} {lost} ({configuration}):\n{report}")
@@ -129,11 +136,14 @@ def read_tables():
     return tables
 
 
-def check(table, model, change):
-    """One of these tables."""
+def check(table, model, change, soak=False):
+    """One of these tables; with `soak`, the larger configurations of a model."""
     name, _, changed = table.partition("/")
     files = {path.name: path.read_text() for path in FOLDER.glob("*.pml")}
-    if change is None:
+    if soak:
+        for configuration in model["soak"]:
+            check_configuration(name, files, configuration, SOAK)
+    elif change is None:
         check_model(name, files, model)
     else:
         check_change(name, changed, files, model, change)
