@@ -51,6 +51,12 @@ def _throughput(result):
     return _printed("throughput", result)
 
 
+def totals_of(statistics):
+    """Returns the totals of a run's statistics, with the times of all threads by state (`times_ns`), if the run noted them (--lock-times)."""
+    times = [process["lock_times"]["times_ns"] for process in statistics["processes"] if "lock_times" in process]
+    return statistics["totals"] | ({"times_ns": {state: sum(one[state] for one in times) for state in times[0]}} if times else {})
+
+
 def _counted(name, result):
     """Returns a number that only the virtual machine counts."""
     totals = result["totals"]
@@ -97,7 +103,24 @@ def _conflict_percent(result):
     return 100 * aborts["conflict"] / sum(aborts.values())
 
 
-COUNTED = {"abort percent": _abort_percent, "part speed": _part_speed, "tries": _tries, "conflict percent": _conflict_percent}
+def _section_percent(result):
+    """Returns the percentage of their running time that threads spend for sections: in them, in attempts, on locks, waiting."""
+    times = _counted("times_ns", result)
+    inside = sum(time for state, time in times.items() if state not in ("outside", "blocked"))
+    if inside + times["outside"] == 0:
+        raise NotMeasured("a run whose threads did not run")
+    return 100 * inside / (inside + times["outside"])
+
+
+def _program_type(result):
+    """Returns TxSampler's type of a program: 1 if it spends less than a fifth of its time for sections, else 2 if more transactions commit than abort, else 3."""
+    if _section_percent(result) < 20:
+        return 1
+    return 2 if sum(_counted("aborts", result).values()) < _counted("commits", result) else 3
+
+
+COUNTED = {"abort percent": _abort_percent, "part speed": _part_speed, "tries": _tries, "conflict percent": _conflict_percent,
+           "section percent": _section_percent, "program type": _program_type}
 METRICS = {"throughput": _throughput, "abort percent": _abort_percent, "software abort percent": _software_abort_percent, **COUNTED}
 
 

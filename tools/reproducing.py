@@ -31,7 +31,7 @@ def run_cell(plan, key):
         begin = time.monotonic()
         done = cells.run_words(words)
         seconds = time.monotonic() - begin
-        totals = json.loads(statistics.read_text())["totals"]
+        totals = claims.totals_of(json.loads(statistics.read_text()))
     result = {"output": done.stdout, "totals": totals, "seconds": seconds, **plan["tree"]}
     host.write_page(pathlib.Path(plan["folder"]) / f"{key}.json", json.dumps(result))
 

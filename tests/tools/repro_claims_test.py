@@ -237,3 +237,24 @@ def test_the_table_has_a_row_for_each_claim():
     assert claims_page.count_line(rows, found) == (
         "2 claims. Judged here: 1 (holds 1, does not 0, not settled 0), with 2 parts (true on most variations 2). Judged elsewhere: 0. "
         "Not judged yet: 1.")
+
+
+def timed(outside, inside, commits, aborts, blocked=0):
+    states = {"outside": outside, "blocked": blocked, "attempt": inside / 2, "waiting": inside / 2}
+    return {"output": "", "totals": {"times_ns": states, "commits": commits, "aborts": {"conflict": aborts, "capacity": 0}}}
+
+
+@pytest.mark.parametrize("result, kind", [
+    (timed(81, 19, 10, 100), 1), (timed(80, 20, 10, 9), 2), (timed(80, 20, 10, 10), 3), (timed(40, 20, 10, 9, blocked=1000), 2)])
+def test_a_program_has_a_type(result, kind):
+    assert claims.METRICS["program type"](result) == kind
+
+
+def test_times_of_all_processes_count():
+    process = {"lock_times": {"times_ns": {"outside": 30, "blocked": 5, "section": 10}}}
+    totals = claims.totals_of({"totals": {"commits": 1}, "processes": [process, {}, process]})
+    assert totals == {"commits": 1, "times_ns": {"outside": 60, "blocked": 10, "section": 20}}
+    assert claims.METRICS["section percent"]({"output": "", "totals": totals}) == 25
+    assert claims.totals_of({"totals": {"commits": 1}, "processes": [{}]}) == {"commits": 1}
+    with pytest.raises(claims.NotMeasured, match="times_ns"):
+        claims.METRICS["program type"]({"output": "", "totals": {"commits": 1}})
