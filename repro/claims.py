@@ -105,11 +105,17 @@ def _conflict_percent(result):
 
 def _section_percent(result):
     """Returns the percentage of their running time that threads spend for sections: in them, in attempts, on locks, waiting."""
-    times = _counted("times_ns", result)
-    inside = sum(time for state, time in times.items() if state not in ("outside", "blocked"))
-    if inside + times["outside"] == 0:
+    times = {state: time for state, time in _counted("times_ns", result).items() if state != "blocked"}
+    if sum(times.values()) == 0:
         raise NotMeasured("a run whose threads did not run")
-    return 100 * inside / (inside + times["outside"])
+    return 100 * (sum(times.values()) - times["outside"]) / sum(times.values())
+
+
+def _aborts_a_commit(result):
+    commits = _counted("commits", result)
+    if commits == 0:
+        raise NotMeasured("a run whose aborts a commit are asked for has no commit")
+    return sum(_counted("aborts", result).values()) / commits
 
 
 def _program_type(result):
@@ -120,7 +126,8 @@ def _program_type(result):
 
 
 COUNTED = {"abort percent": _abort_percent, "part speed": _part_speed, "tries": _tries, "conflict percent": _conflict_percent,
-           "section percent": _section_percent, "program type": _program_type}
+           "section percent": _section_percent, "aborts a commit": _aborts_a_commit,
+           "program type": _program_type}
 METRICS = {"throughput": _throughput, "abort percent": _abort_percent, "software abort percent": _software_abort_percent, **COUNTED}
 
 

@@ -250,6 +250,13 @@ def test_a_program_has_a_type(result, kind):
     assert claims.METRICS["program type"](result) == kind
 
 
+def test_shares_of_time_and_aborts():
+    states = {"outside": 50, "blocked": 1000, "overhead": 30, "section": 20}
+    result = {"output": "", "totals": {"times_ns": states, "commits": 4, "aborts": {"conflict": 5, "capacity": 1}}}
+    assert claims.METRICS["section percent"](result) == 50
+    assert claims.METRICS["aborts a commit"](result) == 1.5
+
+
 def test_times_of_all_processes_count():
     process = {"lock_times": {"times_ns": {"outside": 30, "blocked": 5, "section": 10}}}
     totals = claims.totals_of({"totals": {"commits": 1}, "processes": [process, {}, process]})
