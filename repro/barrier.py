@@ -55,7 +55,7 @@ def command(build, cell):
     design, *options = BARRIERS[cell.barrier]
     matrix = cell.matrix
     return [f"{build}/bin/elision", "vm", "--machine", MACHINE, "--seed", str(cell.seed), "--variation",
-            str(cell.variation), "--lock", design, *options, "--",
+            str(cell.variation), "--lock", design, *options, "--start", "marker", "--",
             f"{build}/workloads/backward_solver", "--threads", str(cell.threads), "--rows", str(matrix.rows), "--nonzeros",
             str(matrix.nonzeros), "--levels", str(matrix.levels), "--evict", "50", "--warmup", "0", "--seed", str(cell.seed)]
 
