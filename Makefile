@@ -101,7 +101,7 @@ repro-tools:
 	@test -x $(BUILD)/repro-tools/bin/snakemake || { python3 -m venv $(BUILD)/repro-tools && \
 	  $(BUILD)/repro-tools/bin/pip install -q --require-hashes -r repro/workflow/requirements.txt; }
 
-# The paper's claim on barriers, on small matrices; half a minute.
+# The paper's claim on barriers, on small matrices; a minute or two.
 demo-barrier:
 	@tools/install-packages "make demo-barrier" $(BUILD_PACKAGES)
 	@cmake --preset release -S . >/dev/null
