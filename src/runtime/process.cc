@@ -70,11 +70,11 @@ void choose_htm() {
   process.elides = design.elides() && process.cpu.has_rtm;
   if (!configuration.transactions) {
     // Speculation cannot be switched while the program runs: a thread may be inside one.
+  } else if (design.speculates() && configuration.rtm_always_abort && process.cpu.has_rtm) {
+    process.always_abort = abi::AlwaysAbortKind::kNestedRtm;  // also where the CPU has the proposed transactions
+    htm::nested_rtm_depth = htm::measure_nesting_depth();
   } else if (design.speculates() && process.cpu.virtual_always_abort) {
     process.always_abort = abi::AlwaysAbortKind::kVirtualCpu;
-  } else if (design.speculates() && configuration.rtm_always_abort && process.cpu.has_rtm) {
-    process.always_abort = abi::AlwaysAbortKind::kNestedRtm;
-    htm::nested_rtm_depth = htm::measure_nesting_depth();
   }
   process.used_fallback =
       !configuration.transactions || (!process.elides && process.always_abort == abi::AlwaysAbortKind::kNone);

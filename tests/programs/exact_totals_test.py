@@ -59,6 +59,13 @@ def test_arraybench(elision, threads, lock, seed):
     expect_exact(elision, array_bench(elision, threads, seed), threads, lock, seed)
 
 
+@pytest.mark.parametrize("lock", SPECULATING)
+def test_speculation_imitated_by_rtm(elision, lock, seed):
+    ending, totals = elision.totals(array_bench(elision, 8, seed), options_of(seed, lock, "--rtm-always-abort"))
+    assert ending.status == 0
+    assert totals["always_abort_begins"] == 0 and totals["begins"] > totals["commits"] + 10
+
+
 @pytest.mark.parametrize("lock", ELIDED + SPECULATING)
 @each_threads
 def test_opt(elision, threads, lock, seed):
