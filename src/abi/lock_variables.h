@@ -69,7 +69,8 @@ inline constexpr LockVariableRow kLockVariables[] = {
     {"ELISION_CONDITION", "auto", "auto, glibc, aware, busy",
      "condition variables: glibc's, aware of transactions, or waits that only look again (auto: aware where "
      "mutexes are elided or FIFO, or where the library's own mutexes spin for ever)"},
-    {"ELISION_RTM_ALWAYS_ABORT", "0", "0, 1", "let AAHTM locks speculate by ordinary RTM, which imitates such transactions"},
+    {"ELISION_RTM_ALWAYS_ABORT", "0", "0, 1",
+     "let AAHTM locks speculate by ordinary RTM, which imitates such transactions"},
     {"ELISION_TRANSACTIONS", "1", "0, 1",
      "0: no transaction begins; also the variable elision_transactions of the running process, for "
      "debuggers"},
