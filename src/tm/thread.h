@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of the calling thread: initial-exec TLS, all zero until its first transaction. Inside a
+// hardware transaction the state is part of it: an abort restores path, depth and logs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "abi/tm_counters.h"
+#include "tm/abi.h"
+#include "tm/pages.h"
+#include "tm/undo_log.h"
+#include "tm/write_log.h"
+
+namespace elision::tm {
+
+/// How the running outermost transaction runs.
+enum class Path : std::uint8_t {
+  kNone,      // there is none
+  kHardware,  // a hardware transaction that no fallback runs beside
+  kLogged,    // a hardware transaction beside which a fallback may run: its writes are logged
+  kFallback,  // ALE's fallback: reads locked, writes buffered
+  kSerial,    // holds the section lock
+};
+
+/// What a barrier does.
+enum class Barriers : std::uint8_t {
+  kDirect,
+  kLogged,    // a write notes its stripe
+  kBuffered,  // reads lock, writes are buffered
+  kUndone,    // a write notes the old contents
+};
+
+/// A call at commit or at cancel.
+struct UserAction {
+  void (*function)(void*);
+  void* argument;
+};
+
+/// What gives memory back. `size` goes to functions that take it.
+struct Deallocation {
+  void* memory;
+  void (*function)(void* memory, std::size_t size);
+  std::size_t size;
+};
+
+/// What a cancel of the transaction at `depth` returns to.
+struct Checkpoint {
+  Registers registers;
+  std::uint32_t depth;
+  std::uint32_t caught;    // exceptions
+  std::uint32_t uncaught;  // exceptions
+  bool was_irrevocable;    // the transaction around it
+  std::size_t undo, allocated, freed, at_commit, at_cancel;
+};
+
+/// The stripes that a hardware transaction wrote. Bounded, because it takes up write capacity.
+struct StripeLog {
+  static constexpr std::uint32_t kMost = 500;
+  std::uint32_t count;
+  std::uint32_t last;
+  std::uint32_t stripes[kMost];
+};
+
+struct Logs {
+  StripeLog stripes;
+  WriteLog writes;
+  UndoLog undo;
+  Array<Checkpoint> checkpoints;
+  Array<UserAction> at_commit;
+  Array<UserAction> at_cancel;
+  Array<Deallocation> allocated;
+  Array<Deallocation> freed;
+};
+
+/// The length of hardware segments, as it adapts (ALE paper, 2.2).
+struct Segments {
+  static constexpr std::uint32_t kFirstLimit = 100;
+  std::uint32_t limit;
+  std::uint32_t accesses;  // barriers in the current segment
+  std::uint32_t commits_in_a_row;
+  bool in_hardware;
+};
+
+struct Thread {
+  Path path;
+  Barriers barriers;
+  bool is_known;
+  bool unlogged;         // kLogged: it may have written unlogged, so it commits only beside no fallback
+  bool is_irrevocable;   // kSerial
+  bool has_pending;      // user actions or memory to free, after the commit
+  bool holds_auxiliary;  // hle-scm
+  bool holds_turn;       // ale
+  bool may_cancel;       // the outermost transaction, in hardware
+  std::uint32_t depth;
+  std::uint32_t caught;       // handlers begun and not ended in the transaction
+  std::uint64_t turn;         // ale: of a software transaction
+  std::uint64_t outer_cfa;    // stack addresses below belong to frames of the transaction
+  std::uint32_t last_locked;  // kFallback: the stripe that was locked last
+  Segments segments;
+  // What finish() is running now lies before these places in the logs.
+  std::size_t first_action, first_freed;
+  Logs* logs;
+  abi::TmCounters* counters;
+  std::uint64_t number;  // of the thread
+  std::uint64_t begun;   // outermost transactions
+};
+
+extern constinit thread_local Thread this_thread;
+
+/// Completes this_thread. Makes system calls, so not inside a hardware transaction.
+void introduce_thread(Thread& thread);
+
+/// Forgets what does not belong to this process (the child of a fork).
+void forget_thread(Thread& thread);
+
+}  // namespace elision::tm
