@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads in transactions: exact totals, one order of all transactions, no inconsistent view, forks and signals.
+
+On the virtual machine these run with eight cores, repeatably. A library or a mode with a defect must be noticed.
+"""
+
+import pytest
+import tm
+
+PROGRAMS = ("threads", "canary", "histories", "privatisation", "fork", "signals")
+VIRTUAL_WAYS = ("ale", "ale, logged", "ale, in software", "hle", "hle-scm")
+UNSAFE = {"ELISION_TM": "unsafe-lr", "ELISION_TM_ACCEPT_UNSAFE": "1"}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("way", tm.WAYS)
+def test_holds_on_this_cpu(build, program, way):
+    ending = tm.run(build, program, way)
+    assert (ending.status, ending.stderr) == (0, "")
+    assert "WRONG" not in ending.stdout
+
+
+@pytest.mark.parametrize("way", VIRTUAL_WAYS)
+def test_transactions_have_one_order(elision, seed, way):
+    for stride in (1, 8, 40):
+        ending = tm.run_virtually(elision, "histories", way, seed, stride, 150, options=("--seed", str(seed)))
+        assert ending.status == 0, stride
+
+
+@pytest.mark.parametrize("way", VIRTUAL_WAYS)
+def test_no_transaction_sees_half_a_transaction(elision, folder, way):
+    ending = tm.run_virtually(elision, "canary", way, 300, folder=folder)
+    assert ending.status == 0
+    assert tm.counted(folder)["foreign_aborts"] == 0
+
+
+@pytest.mark.parametrize("way", VIRTUAL_WAYS)
+def test_private_memory_is_private(elision, way):
+    assert tm.run_virtually(elision, "privatisation", way, 150).status == 0
+
+
+@pytest.mark.parametrize("way", VIRTUAL_WAYS)
+def test_totals_are_exact(elision, folder, way):
+    assert tm.run_virtually(elision, "threads", way, 2, 60, folder=folder).status == 0
+    counted = tm.counted(folder)
+    assert counted["commits"] == 2 * 4 * 60 + 2 * 4  # and one of each thread that ends
+
+
+def test_fallback_runs_beside_fast_path(elision, folder):
+    """While a fallback runs, others commit in hardware with their writes logged."""
+    tm.run_virtually(elision, "histories", "ale", 1, 40, 300, folder=folder)
+    counted = tm.counted(folder)
+    for name in ("logged_commits", "fallback_commits", "segments", "write_backs", "validation_aborts"):
+        assert counted[name] > 0, name
+    assert counted["write_backs_under_lock"] < counted["write_backs"]
+
+
+def test_lost_update_without_validation_is_noticed(elision):
+    library = elision.build / "tests" / "libelision-tm-novalidation.so"
+    ending = tm.run_virtually(elision, "histories", "ale", 1, 40, 300, library=library)
+    assert ending.status == 1
+    assert "WRONG" in ending.stdout
+
+
+def test_unsafe_lr_shows_half_a_transaction(elision, folder, monkeypatch):
+    """Figure 1(A) of the ALE paper."""
+    monkeypatch.setitem(tm.WAYS, "unsafe-lr", UNSAFE)
+    tm.run_virtually(elision, "canary", "unsafe-lr", 300, folder=folder)
+    assert tm.counted(folder)["foreign_aborts"] > 0
