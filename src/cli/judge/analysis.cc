@@ -226,7 +226,10 @@ std::optional<Interval> interval_of_windows(const Row& row, const Row& reference
     if (row.values[i].value_or(0) > 0 && reference.values[i].value_or(0) > 0)
       windows.push_back({*reference.values[i], *row.values[i]});
   }
-  return interval_of_sums(windows);
+  std::optional<Interval> interval = interval_of_sums(windows);
+  if (interval)
+    *interval = {interval->ratio, interval->low / kWindowsLeaveOut, interval->high * kWindowsLeaveOut};
+  return interval;
 }
 
 namespace {

@@ -62,6 +62,16 @@ TEST_F(Comparison, WindowsAreJudgedByTheSumOfTheirTimes) {
   EXPECT_LT(block().rows[2].interval->low, 1);
 }
 
+TEST_F(Comparison, IntervalOfWindowsCoversWhatTheyLeaveOut) {
+  plan_.part.kind = Part::Kind::kWindows;
+  add_times("pthread", {1.0, 1.0, 1.0, 1.0, 1.0});
+  add_times("tatas", {0.5, 0.5, 0.5, 0.5, 0.5});
+  const Interval found = *block().rows[1].interval;
+  EXPECT_NEAR(found.ratio, 2, 1e-9);
+  EXPECT_NEAR(found.low, 2 / kWindowsLeaveOut, 1e-9);
+  EXPECT_NEAR(found.high, 2 * kWindowsLeaveOut, 1e-9);
+}
+
 TEST_F(Comparison, ColdFirstRoundOnARealCpuDoesNotCount) {
   add_times("pthread", {3.0, 1.0, 1.01, 0.99, 1.0});
   add_times("tatas", {0.5, 0.5, 0.505, 0.495, 0.5});

@@ -176,13 +176,14 @@ Rows those(const Plan& plan, const std::vector<Row>& rows, Standing wanted) {
   return others(rows, [&](const Row& row) { return standing(plan, row.interval) == wanted; });
 }
 
-// With the reference, those that are not known to the wanted precision.
+// With the reference, those that are not known to the wanted precision. What windows leave out is no lack of
+// it, since more of them do not show it.
 std::vector<std::string> imprecise(const Plan& plan, const std::vector<Row>& rows) {
+  const double most = (1 + plan.precision) * (plan.samples() ? kWindowsLeaveOut : 1);
   std::vector<std::string> designs = {kReference};
   for (const Row* row : others(rows, [](const Row&) { return true; })) {
-    const bool is_known = row->interval &&
-                          row->interval->high <= row->interval->ratio * (1 + plan.precision) &&
-                          row->interval->low * (1 + plan.precision) >= row->interval->ratio;
+    const bool is_known = row->interval && row->interval->high <= row->interval->ratio * most &&
+                          row->interval->low * most >= row->interval->ratio;
     if (!is_known) designs.push_back(row->design);
   }
   return designs.size() > 1 ? designs : std::vector<std::string>{};
