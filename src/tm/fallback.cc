@@ -44,6 +44,11 @@ constexpr std::uint32_t kCommitsToGrow = 4;
   }
 }
 
+/// A fast path that writes to the same place will look at the lock, where a page fault would only abort it.
+[[gnu::always_inline]] inline void touch_lock(std::uint64_t word) {
+  (void)stripe_locks[stripe_of(reinterpret_cast<const void*>(word))].load(std::memory_order_relaxed);
+}
+
 void split_segment(Thread& thread) {
   end_segment(thread);
   start_segment(thread);
@@ -158,6 +163,7 @@ void write_buffered(Thread& thread, void* to, const void* from, std::size_t byte
   const auto* in = static_cast<const unsigned char*>(from);
   while (bytes > 0) {
     const Part part = part_at(address, bytes);
+    touch_lock(part.word);
     std::uint64_t value = 0;
     std::memcpy(&value, in, part.bytes);
     thread.logs->writes.store(part.word, value << part.shift, part.mask);

@@ -16,6 +16,9 @@ using htm::Rtm;
 using htm::Status;
 
 constexpr unsigned kTries = 10;  // ALE paper, 2.2
+// The first tries follow at once; then conflicts are backed off from.
+constexpr unsigned kTriesAtOnce = 3;
+constexpr std::uint32_t kBackoffUnits = 8;
 
 bool subscribes() { return process.mode != TmMode::kUnsafeLr; }
 
@@ -60,10 +63,23 @@ void take_auxiliary(Thread& thread) {
   thread.holds_auxiliary = true;
 }
 
+/// Waits a while for the end of the running fallback, which has read what the transaction wrote.
+void wait_for_fallback() {
+  const std::uint64_t turn = shared.fallback.load(std::memory_order_relaxed);
+  if (turn == 0) return;
+  for (std::uint32_t spun = 0; !locks::Park::spun_enough(spun); spun += locks::pause_units(1)) {
+    if (shared.fallback.load(std::memory_order_relaxed) != turn) return;
+  }
+}
+
 /// The paper's policy: retry if the hardware says so. A held section lock says nothing about the
 /// transaction, so that is waited for.
 bool may_retry(Thread& thread, Status status) {
   if (status.is_conflict()) take_auxiliary(thread);
+  if (status.has_code(kCodeStripeLocked)) {
+    wait_for_fallback();
+    return true;
+  }
   if (status.has_code(kCodeLockBusy) || status.has_code(kCodeFallbackRuns)) return true;
   return (status.raw & (Status::kRetryBit | Status::kExplicitBit)) == Status::kRetryBit;
 }
@@ -123,6 +139,8 @@ std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties) {
       return kAbortTransaction;
     }
     if (!may_retry(thread, status)) return 0;
+    if (status.is_conflict() && tries >= kTriesAtOnce)
+      (void)locks::pause_units(kBackoffUnits << (tries - kTriesAtOnce));
     if (process.mode == TmMode::kUnsafeLr) Section::wait_until_free(shared.section, nullptr);
   }
   return 0;

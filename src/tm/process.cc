@@ -68,16 +68,6 @@ void choose_mode() {
   process.two_speed = is_given(TmVariable::kFastPath, "two-speed");
 }
 
-/// The pages that hardware transactions use: a fault in one of them would only abort the transaction.
-void touch_pages() {
-  if (process.mode == TmMode::kSerial) return;
-  htm::touch_own_code();
-  if (process.mode != TmMode::kAle) return;
-  constexpr std::size_t kWordsPerPage = 4096 / sizeof stripe_locks[0];
-  for (std::size_t i = 0; i < kStripeLocks; i += kWordsPerPage)
-    stripe_locks[i].store(0, std::memory_order_relaxed);
-}
-
 void describe() {
   if (!is_given(TmVariable::kVerbose, "1")) return;
   runtime::Line()
@@ -133,7 +123,7 @@ void ensure_set_up() {
   if (state.compare_exchange_strong(before, State::kRunning)) {
     set_up();
     open_counters();
-    touch_pages();
+    if (process.mode != TmMode::kSerial) htm::touch_own_code();
     describe();
     state.store(State::kDone, std::memory_order_release);
     return;

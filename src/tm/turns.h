@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of fallbacks: a ticket lock on two 64-bit counters (ALE paper, Algorithm 2, lines 33 to 41). A
-// thread that has waited long sleeps until the counter moves.
+// thread that has waited long sleeps until the counter moves. It spins longer than other locks' waiters:
+// turns come in order, so while a thread wakes up for its turn, no other fallback can run.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@ class Turns {
     const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
     std::uint32_t spun = 0;
     while (current_.load(std::memory_order_acquire) != turn) {
-      if (locks::Park::spun_enough(spun)) {
+      if (spun >= kSpinUnits) {
         sleep_before(turn);
       } else {
         spun += locks::pause_units(1);
@@ -40,6 +41,8 @@ class Turns {
   }
 
  private:
+  static constexpr std::uint32_t kSpinUnits = 20 * locks::Park::kSpinUnits;
+
   /// The futex is the lower half of the counter.
   void sleep_before(std::uint64_t turn) {
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
