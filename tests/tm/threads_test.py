@@ -57,9 +57,8 @@ def test_fallback_runs_beside_fast_path(elision, folder):
 
 def test_lost_update_without_validation_is_noticed(elision):
     library = elision.build / "tests" / "libelision-tm-novalidation.so"
-    ending = tm.run_virtually(elision, "histories", "ale", 1, 40, 300, library=library)
-    assert ending.status == 1
-    assert "WRONG" in ending.stdout
+    endings = [tm.run_virtually(elision, "histories", "ale", seed, 40, 300, library=library) for seed in (1, 2, 3)]
+    assert any(ending.status == 1 and "WRONG" in ending.stdout for ending in endings)
 
 
 def test_unsafe_lr_shows_half_a_transaction(elision, folder, monkeypatch):

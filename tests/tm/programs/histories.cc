@@ -5,7 +5,10 @@
 // A transaction reads a variable before it writes it. So the values of a variable form one chain, and the
 // order is a graph: a transaction follows the one whose value it read, and precedes the one that replaced
 // that value.
+#include <sched.h>
+
 #include <algorithm>
+#include <atomic>
 #include <unordered_map>
 #include <vector>
 
@@ -25,6 +28,7 @@ struct Access {
 struct Transaction {
   Access accesses[kMostAccesses];
   int count;
+  long delay;  // loops after each access: transactions overlap
   bool leaves_hardware;
 };
 
@@ -32,6 +36,10 @@ struct Transaction {
   if (!leaves) return;
   long result = SYS_gettid;
   asm volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
+}
+
+[[gnu::transaction_pure, gnu::noinline]] void pass_time(long loops) {
+  for (long i = 0; i < loops; ++i) asm volatile("" : : : "memory");
 }
 
 class Draws {
@@ -49,6 +57,7 @@ class Draws {
 Transaction draw(Draws& draws, long& next_value) {
   Transaction result{};
   result.leaves_hardware = draws.below(3) == 0;
+  result.delay = draws.below(200);
   const int count = 1 + draws.below(kMostAccesses);
   for (int i = 0; i < count; ++i) {
     const int variable = draws.below(kVariables);
@@ -65,6 +74,7 @@ Transaction draw(Draws& draws, long& next_value) {
 void run(Transaction& transaction, int stride) {
   long seen[kMostAccesses];
   const int count = transaction.count;
+  const long delay = transaction.delay;
   const bool leaves = transaction.leaves_hardware;
   __transaction_atomic {
     for (int i = 0; i < count; ++i) {
@@ -72,6 +82,7 @@ void run(Transaction& transaction, int stride) {
       if (i == 1) leave_hardware_if(leaves);
       seen[i] = *place;
       if (transaction.accesses[i].writes) *place = transaction.accesses[i].written;
+      pass_time(delay);
     }
   }
   for (int i = 0; i < count; ++i) transaction.accesses[i].seen = seen[i];
@@ -148,7 +159,11 @@ int main(int argc, char** argv) {
   Draws draws(static_cast<unsigned long>(seed));
   for (int i = 0; i < kThreads * in_thread; ++i) all.push_back(draw(draws, next_value));
   for (int i = 0; i < kVariables; ++i) variables[i * stride] = -i;
+  std::atomic<int> arrived{0};
   tm_test::run_threads(kThreads, [&](int number) {
+    arrived.fetch_add(1);
+    while (arrived.load() != kThreads)
+      sched_yield();  // awake when all are there, so that they begin together
     for (int i = 0; i < in_thread; ++i) run(all[static_cast<std::size_t>(number * in_thread + i)], stride);
   });
   const Values values = values_of(all);
