@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tm/hardware.h"
+#include "tm/injected_aborts.h"
 #include "tm/software.h"
 #include "tm/thread.h"
 
@@ -33,6 +34,7 @@ template <class T>
   if (thread.barriers == Barriers::kBuffered) [[unlikely]] {
     read_buffered(thread, from, to, sizeof(T));
   } else {
+    may_abort_here();
     __builtin_memcpy(to, from, sizeof(T));
   }
 }
@@ -47,6 +49,7 @@ template <class T>
     }
     before_direct_write(thread, to, sizeof(T));
   }
+  may_abort_here();
   __builtin_memcpy(to, from, sizeof(T));
 }
 

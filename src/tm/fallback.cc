@@ -4,6 +4,7 @@
 // A segment begins inside a barrier and runs on in the program's code. If it aborts, the CPU restores
 // registers, stack and the thread's state, and the barrier begins it again.
 #include "htm/rtm.h"
+#include "tm/injected_aborts.h"
 #include "tm/software.h"
 
 namespace elision::tm {
@@ -57,6 +58,7 @@ void split_segment(Thread& thread) {
 [[gnu::always_inline]] inline void pass_checkpoint(Thread& thread) {
   if (++thread.segments.accesses >= thread.segments.limit) [[unlikely]]
     split_segment(thread);
+  may_abort_here();
 }
 
 /// The word at `word`, of which the caller wants the bytes in `mask`.
@@ -124,6 +126,7 @@ void write_back(Thread& thread) {
     const Status status = Rtm::begin();
     if (status.started()) {
       writes.flush();
+      may_abort_here();
       Rtm::commit();
       return;
     }

@@ -2,6 +2,7 @@
 #include "tm/hardware.h"
 
 #include "htm/rtm.h"
+#include "tm/injected_aborts.h"
 #include "tm/ownership.h"
 #include "tm/process.h"
 #include "tm/software.h"
@@ -155,6 +156,7 @@ void commit_hardware(Thread& thread) {
   thread.caught = 0;
   thread.path = Path::kNone;
   thread.barriers = Barriers::kDirect;
+  may_abort_here();
   Rtm::commit();
   abi::TmCounters& counters = *thread.counters;
   ++(wrote ? counters.logged_commits : logged ? counters.read_only_commits : counters.plain_commits);

@@ -37,6 +37,7 @@ using abi::TmVariable;
 
 enum class State { kNot, kRunning, kDone };
 constinit std::atomic<State> state{State::kNot};
+constinit bool is_configured = false;
 
 const char* given(TmVariable variable) {
   const char* const value = secure_getenv(abi::row_of(variable).name);
@@ -80,12 +81,15 @@ void describe() {
       .write_to(STDERR_FILENO);
 }
 
-void set_up() {
+/// The part that every process needs: it may refuse the mode.
+void configure() {
+  if (is_configured) return;
   if (&__libc_single_threaded != nullptr) locks::single_threaded = &__libc_single_threaded;
   locks::pause_ticks = htm::measure_pause_ticks();
   choose_mode();
   const char* const directory = given(TmVariable::kCountersDir);
   process.counters_directory = *directory != '\0' ? directory : nullptr;
+  is_configured = true;
 }
 
 /// Waits until no other thread is in a software transaction, so that the child finds consistent memory.
@@ -105,13 +109,16 @@ void after_fork_in_child() {
     open_counters();
     if (process.mode != TmMode::kSerial) htm::touch_own_code();  // a fork does not copy page table entries
   }
+  // Another thread was at it.
+  if (state.load(std::memory_order_relaxed) == State::kRunning)
+    state.store(State::kNot, std::memory_order_relaxed);
   forget_thread(this_thread);
   after_fork_in_parent();
 }
 
 /// Processes without transactions get no file and no memory, so the rest follows with the first thread.
 [[gnu::constructor]] void set_up_at_load() {
-  set_up();
+  configure();
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -121,7 +128,7 @@ void ensure_set_up() {
   if (state.load(std::memory_order_acquire) == State::kDone) return;
   State before = State::kNot;
   if (state.compare_exchange_strong(before, State::kRunning)) {
-    set_up();
+    configure();
     open_counters();
     if (process.mode != TmMode::kSerial) htm::touch_own_code();
     describe();
