@@ -24,6 +24,14 @@ def test_symbols_and_versions_are_those_of_libitm(build):
     assert ours == exports(libitm())
 
 
+def test_installed_beside_the_preload_library(build, folder):
+    support.printed(["cmake", "--install", build, "--component", "program", "--prefix", folder])
+    library = folder / "lib" / "elision" / "libelision-tm.so"
+    shown = support.run([build / "tests" / "tm_cancel"], environment={"LD_PRELOAD": str(library), "ELISION_TM_VERBOSE": "1"})
+    assert shown.status == 0
+    assert "elision-tm: mode" in shown.stderr
+
+
 def test_stands_in_for_libitm(build):
     """By its name in the folder of links, the dynamic linker takes it for a program's libitm."""
     program = build / "tests" / "tm_cancel"

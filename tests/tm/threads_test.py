@@ -27,6 +27,18 @@ def test_transactions_have_one_order(elision, seed, way):
         assert ending.status == 0, stride
 
 
+@pytest.mark.parametrize("way", ("ale", "ale, logged"))
+def test_transactions_have_one_order_under_injected_aborts(elision, seed, folder, way):
+    """The library aborts hardware transactions and segments at random accesses."""
+    library = elision.build / "tests" / "libelision-tm-aborts.so"
+    ending = tm.run_virtually(elision, "histories", way, seed, 40, 300, library=library, folder=folder)
+    assert ending.status == 0
+    counted = tm.counted(folder)
+    assert counted["segment_aborts"] > 100
+    assert counted["write_backs_under_lock"] > 5
+    assert counted["foreign_aborts"] > 50
+
+
 @pytest.mark.parametrize("way", VIRTUAL_WAYS)
 def test_no_transaction_sees_half_a_transaction(elision, folder, way):
     ending = tm.run_virtually(elision, "canary", way, 300, folder=folder)
