@@ -17,9 +17,10 @@ using htm::Rtm;
 using htm::Status;
 
 constexpr unsigned kTries = 10;  // ALE paper, 2.2
-// The first tries follow at once; then conflicts are backed off from.
+// The first tries follow at once; then conflicts are backed off from, or a few fallbacks make all others fall
+// back too: each aborts the hardware transactions that it finds.
 constexpr unsigned kTriesAtOnce = 3;
-constexpr std::uint32_t kBackoffUnits = 8;
+constexpr std::uint32_t kBackoffUnits = 32;
 
 bool subscribes() { return process.mode != TmMode::kUnsafeLr; }
 
