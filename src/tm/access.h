@@ -28,11 +28,32 @@ inline void note_undo(Thread& thread, const void* address, std::size_t bytes) {
   if (thread.barriers == Barriers::kUndone) note_undo(thread, address, bytes);
 }
 
+/// Whether the object lies in one aligned word of eight bytes.
+template <class T>
+[[gnu::always_inline]] inline bool lies_in_word(const T* object) {
+  return sizeof(T) <= 8 && (reinterpret_cast<std::uint64_t>(object) & 7) + sizeof(T) <= 8;
+}
+
+template <class T>
+[[gnu::noinline]] void load_buffered(Thread& thread, const T* from, T* to) {
+  if (!lies_in_word(from)) return read_buffered(thread, from, to, sizeof(T));
+  const std::uint64_t word = read_buffered_word(thread, from, sizeof(T));
+  __builtin_memcpy(to, &word, sizeof(T) <= 8 ? sizeof(T) : 8);
+}
+
+template <class T>
+[[gnu::noinline]] void store_buffered(Thread& thread, T* to, const T* from) {
+  if (!lies_in_word(to)) return write_buffered(thread, to, from, sizeof(T));
+  std::uint64_t word = 0;
+  __builtin_memcpy(&word, from, sizeof(T) <= 8 ? sizeof(T) : 8);
+  write_buffered_word(thread, to, word, sizeof(T));
+}
+
 template <class T>
 [[gnu::always_inline]] inline void load(const T* from, T* to) {
   Thread& thread = this_thread;
   if (thread.barriers == Barriers::kBuffered) [[unlikely]] {
-    read_buffered(thread, from, to, sizeof(T));
+    load_buffered(thread, from, to);
   } else {
     may_abort_here();
     __builtin_memcpy(to, from, sizeof(T));
@@ -44,7 +65,7 @@ template <class T>
   Thread& thread = this_thread;
   if (thread.barriers != Barriers::kDirect) [[unlikely]] {
     if (thread.barriers == Barriers::kBuffered) {
-      write_buffered(thread, to, from, sizeof(T));
+      store_buffered(thread, to, from);
       return;
     }
     before_direct_write(thread, to, sizeof(T));

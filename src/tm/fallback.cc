@@ -138,6 +138,25 @@ void write_back(Thread& thread) {
   Section::release(shared.section);
 }
 
+std::uint64_t read_buffered_word(Thread& thread, const void* from, std::size_t bytes) {
+  pass_checkpoint(thread);
+  const Part part = part_at(reinterpret_cast<std::uint64_t>(from), bytes);
+  if (is_own_frame(thread, from))
+    return *reinterpret_cast<const volatile std::uint64_t*>(part.word) >> part.shift;
+  return read_word(thread, part.word, part.mask) >> part.shift;
+}
+
+void write_buffered_word(Thread& thread, void* to, std::uint64_t value, std::size_t bytes) {
+  pass_checkpoint(thread);
+  if (is_own_frame(thread, to)) {
+    std::memcpy(to, &value, bytes);
+    return;
+  }
+  const Part part = part_at(reinterpret_cast<std::uint64_t>(to), bytes);
+  touch_lock(part.word);
+  thread.logs->writes.store(part.word, value << part.shift, part.mask);
+}
+
 void read_buffered(Thread& thread, const void* from, void* to, std::size_t bytes) {
   pass_checkpoint(thread);
   if (is_own_frame(thread, from)) {

@@ -49,4 +49,8 @@ void write_back(Thread& thread);
 void read_buffered(Thread& thread, const void* from, void* to, std::size_t bytes);
 void write_buffered(Thread& thread, void* to, const void* from, std::size_t bytes);
 
+/// The same for an access that lies in one aligned word of eight bytes: its value in the low bytes.
+std::uint64_t read_buffered_word(Thread& thread, const void* from, std::size_t bytes);
+void write_buffered_word(Thread& thread, void* to, std::uint64_t value, std::size_t bytes);
+
 }  // namespace elision::tm
