@@ -112,17 +112,17 @@ def _section_percent(result):
 
 
 def _aborts_a_commit(result):
-    commits = _counted("commits", result)
-    if commits == 0:
-        raise NotMeasured("a run whose aborts a commit are asked for has no commit")
-    return sum(_counted("aborts", result).values()) / commits
+    commits, aborts = _counted("commits", result), sum(_counted("aborts", result).values())
+    if commits + aborts == 0:
+        raise NotMeasured("a run whose aborts a commit are asked for had no transaction")
+    return aborts / commits if commits else math.inf
 
 
 def _program_type(result):
     """Returns TxSampler's type of a program: 1 if it spends less than a fifth of its time for sections, else 2 if more transactions commit than abort, else 3."""
     if _section_percent(result) < 20:
         return 1
-    return 2 if sum(_counted("aborts", result).values()) < _counted("commits", result) else 3
+    return 2 if _aborts_a_commit(result) < 1 else 3
 
 
 COUNTED = {"abort percent": _abort_percent, "part speed": _part_speed, "tries": _tries, "conflict percent": _conflict_percent,

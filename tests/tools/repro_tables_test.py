@@ -51,7 +51,7 @@ def test_the_tables_of_the_tree_are_right():
 
 
 @pytest.mark.parametrize("change, named", [
-    ({"title": ""}, "no title"), ({"notes": 1}, "unknown 'notes'"), ({"metric": "speed"}, "no metric 'speed'"), ({"runs": {"program": "work"}}, "no machine to run"),
+    ({"title": ""}, "no title"), ({"notes": 1}, "unknown 'notes'"), ({"columns": [{"label": "a", "over": {}}]}, "over in a column"), ({"metric": "speed"}, "no metric 'speed'"), ({"runs": {"program": "work"}}, "no machine to run"),
     ({"columns": [{"label": "a", "application": "short", "size": 2}]}, "not those of the program and its options: size"),
     ({"columns": [{"label": "a", "application": "none"}]}, "KeyError: 'none'"), ({"rows": [{"label": "a"}]}, "lock"), ({"rows": [{"lock": "new"}]}, "KeyError: 'label'")])
 def test_a_table_that_is_wrong_is_named_in_one_line(change, named):
