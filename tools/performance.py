@@ -103,6 +103,12 @@ def order_cost(threads, private, shared):
                      nanoseconds_each(max(0.0, beyond), shared.changes), shared.changes / shared.events)
 
 
+def reaches(kind, accesses, misses):
+    """Whether nearly all accesses of a kind of access_cost reach the level that it names, and none goes further. `misses`: of L1, L2 and L3."""
+    level = {"stream": 0, "l2": 1, "store": 1, "l3": 2}[kind]
+    return all(miss >= 0.9 * accesses for miss in misses[:level]) and misses[2] == 0 and (level == 2 or misses[1] == 0)
+
+
 def access_cost(name, most, few, many, nanoseconds):
     """From two runs with different numbers of accesses: (accesses, instructions, misses, far misses) of each."""
     accesses, *counts = (more - less for less, more in zip(few, many))

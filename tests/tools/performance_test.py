@@ -41,6 +41,13 @@ def test_accesses_cost_what_more_of_them_add():
     assert (found.instructions, found.misses, found.far_misses, found.nanoseconds) == (150, 1, 0.05, 12.5)
 
 
+@pytest.mark.parametrize("kind, misses, right", [
+    ("l2", [95, 0, 0], True), ("l2", [80, 0, 0], False), ("store", [95, 1, 0], False), ("stream", [2, 0, 0], True), ("l3", [99, 95, 0], True),
+    ("l3", [99, 80, 0], False), ("l3", [99, 95, 1], False)])
+def test_accesses_reach_the_level_of_their_name(kind, misses, right):
+    assert performance.reaches(kind, 100, misses) == right
+
+
 @pytest.mark.parametrize("instructions, most, text", [(150, 150, "150 (at most 150: kept)"), (151, 150, "151 (at most 150: missed)"), (151, 0, "151")])
 def test_accesses_are_held_against_their_aim(instructions, most, text):
     assert performance.access_cells([AccessCost("a load", instructions, 1, 0, 10, most)])[1] == ["a load", text, "1.0", "0.00", "10 ns"]

@@ -3,10 +3,10 @@
 // kind on a virtual CPU of its own, as the stubs do, and prints how far they reached. tools/bench
 // runs it with two COUNTs, also under valgrind: the difference is the cost of the accesses alone.
 //
-//   l2      loads of random lines that hit L2
+//   l2      loads of random lines, nearly all of which hit L2
 //   store   the same with stores
 //   stream  loads of one line after the other that the prefetcher brings into L1
-//   l3      loads of random lines that miss L2 and hit L3
+//   l3      loads of random lines, nearly all of which miss L2 and hit L3
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -36,7 +36,7 @@ struct Kind {
 constexpr Kind kKinds[] = {{"l2", machine::AccessKind::kLoad, kMegabyte, true},
                            {"store", machine::AccessKind::kStore, kMegabyte, true},
                            {"stream", machine::AccessKind::kLoad, kMegabyte, false},
-                           {"l3", machine::AccessKind::kLoad, 16 * kMegabyte, true}};
+                           {"l3", machine::AccessKind::kLoad, 32 * kMegabyte, true}};
 
 /// A virtual CPU that runs alone.
 class LoneCpu {
