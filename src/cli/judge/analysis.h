@@ -101,9 +101,8 @@ inline double smallest_gain(const Plan& plan) {
 /// "was killed by Segmentation fault", "ended with exit code 3".
 std::string describe_end(const Sample& sample);
 
-/// Windows leave out what a whole run has besides them: its start and end, and the caches of its own past
-/// beyond the warm-up. That moves a speedup by up to this factor, as six programs of bench-sampling showed
-/// (the first six; the others check it).
+/// Windows leave out the start and the end of a run, and what the caches hold from before the warm-up. On six
+/// programs of bench-sampling that moved speedups by up to this factor. The other programs check it.
 inline constexpr double kWindowsLeaveOut = 1.04;
 
 /// The speedup of a design over another one, from the windows in which both have a result: the ratio of the

@@ -104,7 +104,7 @@ Standing standing(const Plan& plan, const std::optional<Interval>& interval) {
   return width < gain ? Standing::kNear : Standing::kOpen;
 }
 
-// Round by round, as the intervals over the reference design are.
+// Whole runs are compared round by round, windows by the sums of their times, as with the reference.
 std::optional<Interval> interval_between(const Plan& plan, const Row& better, const Row& other) {
   if (plan.samples()) return interval_of_windows(better, other);
   std::vector<double> ratios;
@@ -176,8 +176,8 @@ Rows those(const Plan& plan, const std::vector<Row>& rows, Standing wanted) {
   return others(rows, [&](const Row& row) { return standing(plan, row.interval) == wanted; });
 }
 
-// With the reference, those that are not known to the wanted precision. What windows leave out is no lack of
-// it, since more of them do not show it.
+// With the reference, those that are not known to the wanted precision. More windows do not make what windows
+// leave out smaller, so it does not count.
 std::vector<std::string> imprecise(const Plan& plan, const std::vector<Row>& rows) {
   const double most = (1 + plan.precision) * (plan.samples() ? kWindowsLeaveOut : 1);
   std::vector<std::string> designs = {kReference};
