@@ -70,7 +70,7 @@ inline constexpr LockVariableRow kLockVariables[] = {
      "condition variables: glibc's, aware of transactions, or waits that only look again (auto: aware where "
      "mutexes are elided or FIFO, or where the library's own mutexes spin for ever)"},
     {"ELISION_RTM_ALWAYS_ABORT", "0", "0, 1",
-     "let AAHTM locks speculate by ordinary RTM, which imitates such transactions"},
+     "let AAHTM locks imitate always-abort transactions by nested RTM, on the virtual machine, too"},
     {"ELISION_TRANSACTIONS", "1", "0, 1",
      "0: no transaction begins; also the variable elision_transactions of the running process, for "
      "debuggers"},

@@ -71,8 +71,8 @@ void choose_htm() {
   if (!configuration.transactions) {
     // Speculation cannot be switched while the program runs: a thread may be inside one.
   } else if (design.speculates() && configuration.rtm_always_abort && process.cpu.has_rtm) {
-    process.always_abort =
-        abi::AlwaysAbortKind::kNestedRtm;  // also where the CPU has the proposed transactions
+    // The option precedes the virtual CPU's own always-abort transactions.
+    process.always_abort = abi::AlwaysAbortKind::kNestedRtm;
     htm::nested_rtm_depth = htm::measure_nesting_depth();
   } else if (design.speculates() && process.cpu.virtual_always_abort) {
     process.always_abort = abi::AlwaysAbortKind::kVirtualCpu;

@@ -188,8 +188,8 @@ class Chains {
     Value result;
     if (reads_memory(i)) result.ready_cycles = l1_latency_cycles_;
     if (!clears_register(i)) {
-      // The load takes place as soon as its address is known. The other operands wait for it only in the
-      // operation.
+      // The load begins when its address is known. The operation also needs the other operands; the load does
+      // not.
       for_each_bit(addresses, [&](unsigned r) { result.depend_on(values_[r], l1_latency_cycles_); });
       for_each_bit(reads(i) & ~addresses, [&](unsigned r) { result.depend_on(values_[r], 0); });
     }

@@ -215,12 +215,15 @@ TEST(BlockCost, ARecurrenceOverTwoIterationsCostsHalfInEach) {
                          {0x48, 0x0f, 0xaf, 0xc9},  // imul rcx, rcx
                          {0x49, 0x89, 0xc8}}),      // mov r8, rcx
             (3u + 1) / 2);
-  // Exchanged registers, one of which grows: 1 cycle in two iterations.
+  // Registers that are exchanged return after two iterations; half of the latency, 3 + 1 + 3 cycles, counts
+  // in each: rcx = rdx * rdx * rdx; rdx = rsi + 1; rsi = rcx.
   EXPECT_EQ(block_cost_ticks(std::vector<Instruction>{decoded({0x48, 0x89, 0xd1}),        // mov rcx, rdx
+                                                      decoded({0x48, 0x0f, 0xaf, 0xca}),  // imul rcx, rdx
+                                                      decoded({0x48, 0x0f, 0xaf, 0xca}),  // imul rcx, rdx
                                                       decoded({0x48, 0x8d, 0x56, 0x01}),  // lea rdx, [rsi+1]
                                                       decoded({0x48, 0x89, 0xce})},       // mov rsi, rcx
                              four_wide()),
-            3u * kTicksPerCycle / 4);
+            7u * kTicksPerCycle / 2);
 }
 
 TEST(BlockCost, CopiesOfRegistersTakeNoTime) {
