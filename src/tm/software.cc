@@ -77,7 +77,7 @@ void end_outermost(Thread& thread) {
 
 void undo_to(Thread& thread, const Checkpoint& to) {
   Logs& logs = *thread.logs;
-  logs.undo.roll_back(to.undo);
+  logs.undo.roll_back(to.undo, to.registers.cfa);
   while (logs.at_cancel.size() > to.at_cancel) {
     const UserAction action = logs.at_cancel.pop();
     action.function(action.argument);

@@ -30,11 +30,19 @@ class UndoLog {
     words_.push(length);
   }
 
-  /// Restores what was noted since the log had `size`.
-  void roll_back(std::size_t size) {
+  /// Restores what was noted since the log had `size`, except in stack frames below `live_stack`: those are
+  /// gone, and the frames of this library lie where they were.
+  void roll_back(std::size_t size, std::uint64_t live_stack) {
+    std::uint64_t stack_pointer;
+    asm volatile("movq %%rsp, %0" : "=r"(stack_pointer));
     while (words_.size() > size) {
       const std::size_t length = words_.pop();
-      auto* const bytes = reinterpret_cast<unsigned char*>(words_.pop());
+      const std::uint64_t address = words_.pop();
+      if (address + length > stack_pointer - kCalleeBytes && address < live_stack) {
+        words_.truncate(words_.size() - (length + 7) / 8);
+        continue;
+      }
+      auto* const bytes = reinterpret_cast<unsigned char*>(address);
       for (std::size_t at = (length + 7) / 8 * 8; at > 0;) {
         at -= 8;
         const std::uint64_t word = words_.pop();
@@ -44,6 +52,9 @@ class UndoLog {
   }
 
  private:
+  /// More than the frame of what roll_back calls, and than the red zone.
+  static constexpr std::uint64_t kCalleeBytes = 512;
+
   Array<std::uint64_t> words_;
 };
 

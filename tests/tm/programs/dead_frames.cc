@@ -30,6 +30,31 @@ long shared_values[64];
   fill(locals, 512, 0x4141414141414141);
 }
 
+/// Has a transaction of its own, which logs what the locals were before. The cancel of the one around it
+/// comes when this frame is gone.
+[[gnu::transaction_safe, gnu::noinline]] void scribble_in_nested(bool cancels) {
+  long locals[512];
+  __transaction_atomic {
+    fill(locals, 512, 0x4242424242424242);
+    std::memset(locals, 0x43, sizeof locals);  // one entry in the log, longer than a frame of the library
+    if (cancels) __transaction_cancel;
+  }
+}
+
+long run_nested(long base) {
+  long own[16] = {};
+  __transaction_atomic {
+    leave_hardware();
+    result = base;
+    scribble_in_nested(base == 77);
+    fill(own, 16, base);
+    if (base != 0) __transaction_cancel;
+  }
+  long sum = 0;
+  for (long value : own) sum += value;
+  return sum;
+}
+
 long run(long base, bool cancels) {
   long own[16] = {};
   __transaction_atomic {
@@ -73,4 +98,6 @@ int main() {
   expect("result after cancel", result, 512 * 19);
   expect("own after commit", run(5, false), 80);
   expect("result after commit", result, 2560);
+  expect("own after cancel around nested", run_nested(5), 0);
+  expect("result after cancel around nested", result, 2560);
 }
