@@ -75,19 +75,29 @@ void end_outermost(Thread& thread) {
   }
 }
 
+/// Gives back what was allocated from the place `from` of the log up to `to`. What follows stays in the log.
+void give_allocated_back(Array<Deallocation>& allocated, std::size_t from, std::size_t to) {
+  for (std::size_t i = to; i > from; --i) {
+    const Deallocation made = allocated[i - 1];
+    if (made.memory != nullptr) made.function(made.memory, made.size);
+  }
+  for (; to < allocated.size(); ++to, ++from) allocated[from] = allocated[to];
+  allocated.truncate(from);
+}
+
+/// The checkpoint `to` is still the innermost: transactions of the actions nest in its transaction, and
+/// belong to the one around it.
 void undo_to(Thread& thread, const Checkpoint& to) {
   Logs& logs = *thread.logs;
+  const std::size_t allocated = logs.allocated.size();
   logs.undo.roll_back(to.undo, to.registers.cfa);
+  logs.freed.truncate(to.freed);
+  logs.at_commit.truncate(to.at_commit);
   while (logs.at_cancel.size() > to.at_cancel) {
     const UserAction action = logs.at_cancel.pop();
     action.function(action.argument);
   }
-  while (logs.allocated.size() > to.allocated) {
-    const Deallocation made = logs.allocated.pop();
-    if (made.memory != nullptr) made.function(made.memory, made.size);
-  }
-  logs.freed.truncate(to.freed);
-  logs.at_commit.truncate(to.at_commit);
+  give_allocated_back(logs.allocated, to.allocated, allocated);
   revert_exceptions(thread.caught - to.caught, to.uncaught);
   thread.caught = to.caught;
 }
@@ -173,15 +183,17 @@ void roll_back(Thread& thread, bool outermost) {
   if (thread.is_irrevocable || checkpoints.is_empty())
     fail("a transaction that cannot be cancelled was cancelled");
   if (outermost) checkpoints.truncate(1);
-  const Checkpoint to = checkpoints.pop();
+  const Checkpoint to = checkpoints.last();
+  if (to.depth == 1) thread.has_pending = false;
   undo_to(thread, to);
+  (void)checkpoints.pop();
   if (checkpoints.is_empty()) drop_undo(thread);
   thread.depth = to.depth - 1;
-  thread.is_irrevocable = to.was_irrevocable;
+  if (to.was_irrevocable) thread.is_irrevocable = true;
   if (thread.depth == 0) {
     ++thread.counters->cancels;
-    thread.has_pending = false;
     end_outermost(thread);
+    if (thread.has_pending) finish(thread);  // of the actions' transactions
   }
   elision_tm_resume(kAbortTransaction | kRestoreLiveVariables, &to.registers);
 }

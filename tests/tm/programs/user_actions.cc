@@ -16,7 +16,8 @@ using tm_test::leave_hardware;
 namespace {
 
 constexpr std::uint64_t kNone = 1;
-long number, in_action;
+long number, in_action, in_undo_action;
+long* kept;  // allocated in an action at cancel
 bool acts_in_transactions = false;
 
 void print(void* text) { std::printf("%s, number %ld\n", static_cast<const char*>(text), number); }
@@ -24,6 +25,20 @@ void add(void*) {
   __transaction_atomic {
     leave_hardware();
     in_action += number;
+  }
+}
+/// An action at cancel with transactions: one that the compiler knows to commit, and one that may cancel.
+void add_undone(void* memory) {
+  __transaction_atomic {
+    in_undo_action += 1 + *static_cast<long*>(memory);
+    kept = static_cast<long*>(std::malloc(sizeof(long)));
+    *kept = 7;
+  }
+  for (int i = 0; i < 2; ++i) {
+    __transaction_atomic {
+      in_undo_action += 100;
+      if (i == 0) __transaction_cancel;
+    }
   }
 }
 void* text(const char* words) { return const_cast<char*>(words); }
@@ -47,6 +62,22 @@ void run(bool inner_cancels, bool cancels) {
   }
 }
 
+void cancel_with_transactions(bool inner_cancels, bool cancels) {
+  static long ten = 10;
+  __transaction_atomic {
+    leave_hardware();
+    ++number;
+    _ITM_addUserUndoAction(print, text("undo 1"));
+    __transaction_atomic {
+      ++number;
+      _ITM_addUserUndoAction(print, text("undo inner"));
+      _ITM_addUserUndoAction(add_undone, &ten);
+      if (inner_cancels) __transaction_cancel;
+    }
+    if (cancels) __transaction_cancel;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char**) {
@@ -63,4 +94,17 @@ int main(int argc, char**) {
   acts_in_transactions = true;
   run(false, false);
   expect("added in actions", in_action, 23);
+  number = 0;
+  cancel_with_transactions(false, true);
+  expect("number after cancel", number, 0);
+  expect("added in the action at cancel", in_undo_action, 111);
+  expect("kept", *kept, 7);
+  std::free(kept);
+  cancel_with_transactions(true, false);
+  expect("number after inner cancel", number, 1);
+  expect("added in the action at inner cancel", in_undo_action, 222);
+  expect("kept by the outer", *kept, 7);
+  cancel_with_transactions(true, true);
+  expect("number after both cancel", number, 1);
+  expect("undone with the outer", in_undo_action, 222);
 }
