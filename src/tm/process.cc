@@ -129,6 +129,7 @@ void ensure_set_up() {
   State before = State::kNot;
   if (state.compare_exchange_strong(before, State::kRunning)) {
     configure();
+    make_thread_key();
     open_counters();
     if (process.mode != TmMode::kSerial) htm::touch_own_code();
     describe();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tm/thread.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <new>
 
@@ -11,6 +13,14 @@
 extern "C" int __cxa_thread_atexit_impl(void (*function)(void*), void* argument, void* library) noexcept;
 extern "C" [[gnu::visibility("hidden")]] void* __dso_handle;
 
+/// glibc's, by the version that old ones have too. Before 2.34, a program without threads lacks them.
+extern "C" {
+[[gnu::weak]] int elision_tm_key_create(pthread_key_t* key, void (*destructor)(void*)) noexcept;
+[[gnu::weak]] int elision_tm_setspecific(pthread_key_t key, const void* value) noexcept;
+}
+asm(".symver elision_tm_key_create, pthread_key_create@GLIBC_2.2.5");
+asm(".symver elision_tm_setspecific, pthread_setspecific@GLIBC_2.2.5");
+
 namespace elision::tm {
 
 constinit thread_local Thread this_thread{};
@@ -19,6 +29,8 @@ namespace {
 
 constexpr std::size_t kLogsBytes = (sizeof(Logs) + kPageBytes - 1) / kPageBytes * kPageBytes;
 constinit std::atomic<std::uint64_t> threads{0};
+constinit pthread_key_t end_inside_key{};
+constinit bool has_key = false;
 
 Logs* make_logs() {
   Logs* const logs = new (take_pages(kLogsBytes)) Logs{};
@@ -43,17 +55,31 @@ void give_back(Logs* logs) {
   give_pages_back(logs, kLogsBytes);
 }
 
-/// A destructor that runs later may use transactions: they introduce the thread anew. A thread that ends
-/// inside of a transaction keeps everything.
+/// The destructor of the key. All other threads would wait for the transaction for ever.
+void end_inside(void* state) {
+  if (static_cast<Thread*>(state)->path != Path::kNone) fail("a thread ended inside a transaction");
+}
+
+/// A destructor that runs later may use transactions: they introduce the thread anew. Inside a transaction,
+/// this may also be a call of exit(), which is no error: destructors of keys tell the two apart.
 void end_thread(void* state) {
   auto& thread = *static_cast<Thread*>(state);
-  if (!thread.is_known || thread.path != Path::kNone) return;
+  if (!thread.is_known) return;
+  if (thread.path != Path::kNone) {
+    if (has_key) (void)elision_tm_setspecific(end_inside_key, &thread);
+    return;
+  }
   give_counters_back(thread.counters);
   give_back(thread.logs);
   thread = Thread{};
 }
 
 }  // namespace
+
+void make_thread_key() {
+  if (has_key || elision_tm_key_create == nullptr || elision_tm_setspecific == nullptr) return;
+  has_key = elision_tm_key_create(&end_inside_key, end_inside) == 0;
+}
 
 void introduce_thread(Thread& thread) {
   ensure_set_up();

@@ -108,6 +108,9 @@ struct Thread {
 
 extern constinit thread_local Thread this_thread;
 
+/// Prepares the notice of threads that end inside a transaction. Without a key left, they go unnoticed.
+void make_thread_key();
+
 /// Completes this_thread. Makes system calls, so not inside a hardware transaction.
 void introduce_thread(Thread& thread);
 

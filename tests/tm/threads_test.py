@@ -4,6 +4,8 @@
 On the virtual machine these run with eight cores, repeatably. A library or a mode with a defect must be noticed.
 """
 
+import signal
+
 import pytest
 import tm
 
@@ -18,6 +20,20 @@ def test_holds_on_this_cpu(build, program, way):
     ending = tm.run(build, program, way)
     assert (ending.status, ending.stderr) == (0, "")
     assert "WRONG" not in ending.stdout
+
+
+@pytest.mark.parametrize("way", tm.WAYS)
+def test_thread_that_ends_inside_a_transaction_ends_the_program(build, way):
+    """Otherwise all other threads would wait for ever."""
+    ending = tm.run(build, "thread_end", way, "thread")
+    assert (ending.status, ending.stdout) == (-signal.SIGABRT, "")
+    assert ending.stderr == "elision-tm: a thread ended inside a transaction\n"
+
+
+@pytest.mark.parametrize("way", tm.WAYS)
+def test_exit_inside_a_transaction_is_no_error(build, way):
+    ending = tm.run(build, "thread_end", way, "process")
+    assert (ending.status, ending.stderr) == (3, "")
 
 
 @pytest.mark.parametrize("way", VIRTUAL_WAYS)
