@@ -45,7 +45,7 @@ struct TmCountersHeader {
   std::uint32_t version;
   std::uint32_t slot_bytes;
   std::uint32_t slots;
-  std::uint32_t next_slot;
+  std::uint32_t reserved;  // 0
   std::uint32_t process_id;
   std::uint32_t mode;       // TmMode in force
   std::uint32_t two_speed;  // ale: 1 if the fast path may run without write logging

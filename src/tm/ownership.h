@@ -3,7 +3,7 @@
 // own: a transaction monitors the lines that it reads.
 //
 //   section      held by a transaction that stores to memory directly, outside of a hardware transaction.
-//                Every hardware transaction reads it first.
+//                Every fast path reads it first.
 //   fallback     0, or the turn of the running fallback
 //   stripe_locks the ownership array: a stripe is locked if its word is the turn of the running fallback.
 //                So one store to `fallback` releases all of them.
