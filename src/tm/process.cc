@@ -46,8 +46,14 @@ const char* given(TmVariable variable) {
 
 bool is_given(TmVariable variable, const char* value) { return std::strcmp(given(variable), value) == 0; }
 
-[[noreturn]] void refuse(const char* value, const char* why) {
-  runtime::Line().text("elision-tm: ELISION_TM=").text(value).text(why).write_to(STDERR_FILENO);
+[[noreturn]] void refuse(TmVariable variable, const char* why) {
+  runtime::Line()
+      .text("elision-tm: ")
+      .text(abi::row_of(variable).name)
+      .text("=")
+      .text(given(variable))
+      .text(why)
+      .write_to(STDERR_FILENO);
   _exit(2);
 }
 
@@ -57,16 +63,23 @@ TmMode wanted_mode(bool has_rtm) {
   for (unsigned i = 0; i < static_cast<unsigned>(TmMode::kCount); ++i) {
     if (std::strcmp(name, abi::kTmModeNames[i]) == 0) return static_cast<TmMode>(i);
   }
-  refuse(name, " is not a mode: default, ale, hle, hle-scm, unsafe-lr or serial");
+  refuse(TmVariable::kMode, " is not a mode: default, ale, hle, hle-scm, unsafe-lr or serial");
+}
+
+bool wants_two_speed() {
+  if (is_given(TmVariable::kFastPath, "two-speed")) return true;
+  if (is_given(TmVariable::kFastPath, "logged")) return false;
+  refuse(TmVariable::kFastPath, " is not a fast path: two-speed or logged");
 }
 
 void choose_mode() {
   process.has_rtm = htm::detect_cpu().has_rtm;
   process.mode = wanted_mode(process.has_rtm);
   if (process.mode == TmMode::kUnsafeLr && !is_given(TmVariable::kAcceptUnsafe, "1"))
-    refuse("unsafe-lr", " may corrupt the program; set ELISION_TM_ACCEPT_UNSAFE=1 to run it all the same");
+    refuse(TmVariable::kMode,
+           " may corrupt the program; set ELISION_TM_ACCEPT_UNSAFE=1 to run it all the same");
   if (!process.has_rtm) process.mode = TmMode::kSerial;
-  process.two_speed = is_given(TmVariable::kFastPath, "two-speed");
+  process.two_speed = wants_two_speed();
 }
 
 void describe() {

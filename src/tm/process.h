@@ -17,7 +17,7 @@ struct Process {
 extern constinit Process process;
 
 /// Sets the library up once. Ends the process with 2 and one line if the environment asks for an unknown
-/// mode, or for unsafe-lr without accepting it.
+/// mode or fast path, or for unsafe-lr without accepting it.
 void ensure_set_up();
 
 }  // namespace elision::tm

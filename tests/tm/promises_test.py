@@ -51,10 +51,11 @@ def test_buffered_store_to_dead_frame_would_be_noticed(elision):
     ("environment", "named"),
     [
         ({"ELISION_TM": "fast"}, ("ELISION_TM=fast", "not a mode", "ale, hle, hle-scm, unsafe-lr or serial")),
+        ({"ELISION_TM_FAST_PATH": "two_speed"}, ("ELISION_TM_FAST_PATH=two_speed", "not a fast path", "two-speed or logged")),
         ({"ELISION_TM": "unsafe-lr"}, ("unsafe-lr", "ELISION_TM_ACCEPT_UNSAFE=1")),
     ],
 )
-def test_refuses_bad_mode_with_one_line(build, environment, named):
+def test_refuses_bad_value_with_one_line(build, environment, named):
     preload = {"LD_PRELOAD": str(build / "lib" / "libelision-tm.so"), **environment}
     support.expect_refused(support.run([build / "tests" / "tm_cancel"], environment=preload), *named)
 
