@@ -40,8 +40,7 @@ bool wants_log() {
     thread.path = Path::kLogged;
     thread.barriers = Barriers::kLogged;
     thread.unlogged = (properties & kHasInstrumentedCode) == 0;
-    thread.logs->stripes.count = 0;
-    thread.logs->stripes.last = kStripeLocks;
+    thread.logs->stripes.clear();
     return thread.unlogged ? kRunUninstrumented : kRunInstrumented;
   }
   if (process.mode == TmMode::kAle && shared.fallback.load(std::memory_order_relaxed) != 0)
@@ -75,10 +74,10 @@ void wait_for_fallback() {
 }
 
 /// The paper's policy: retry if the hardware says so. A held section lock says nothing about the
-/// transaction, so that is waited for.
-bool may_retry(Thread& thread, Status status) {
+/// transaction, so that is waited for. So is the end of the fallback, unless the next try will log.
+bool may_retry(Thread& thread, Status status, bool logged) {
   if (status.is_conflict()) take_auxiliary(thread);
-  if (status.has_code(kCodeStripeLocked)) {
+  if (status.has_code(kCodeStripeLocked) || (logged && status.has_code(kCodeFallbackRuns))) {
     wait_for_fallback();
     return true;
   }
@@ -90,8 +89,8 @@ bool may_retry(Thread& thread, Status status) {
 [[maybe_unused]] bool is_stripe_locked(const StripeLog& log) {
   const std::uint64_t turn = shared.fallback.load(std::memory_order_relaxed);
   if (turn == 0) return false;
-  for (std::uint32_t i = 0; i < log.count; ++i) {
-    if (stripe_locks[log.stripes[i]].load(std::memory_order_relaxed) == turn) return true;
+  for (const std::uint32_t stripe : log) {
+    if (stripe_locks[stripe].load(std::memory_order_relaxed) == turn) return true;
   }
   return false;
 }
@@ -115,16 +114,6 @@ void end_outermost(Thread& thread) {
     finish(thread);
 }
 
-void note_stripe(StripeLog& log, Thread& thread, std::uint32_t stripe) {
-  if (stripe == log.last) return;
-  log.last = stripe;
-  if (log.count == StripeLog::kMost) {
-    thread.unlogged = true;
-    return;
-  }
-  log.stripes[log.count++] = stripe;
-}
-
 }  // namespace
 
 std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties) {
@@ -140,7 +129,7 @@ std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties) {
       end_outermost(thread);
       return kAbortTransaction;
     }
-    if (!may_retry(thread, status)) return 0;
+    if (!may_retry(thread, status, logs)) return 0;
     if (status.is_conflict() && tries >= kTriesAtOnce)
       (void)locks::pause_units(kBackoffUnits << (tries - kTriesAtOnce));
     if (process.mode == TmMode::kUnsafeLr) Section::wait_until_free(shared.section, nullptr);
@@ -150,7 +139,7 @@ std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties) {
 
 void commit_hardware(Thread& thread) {
   const bool logged = thread.path == Path::kLogged;
-  const bool wrote = logged && (thread.unlogged || thread.logs->stripes.count != 0);
+  const bool wrote = logged && (thread.unlogged || !thread.logs->stripes.is_empty());
   if (wrote) validate(thread);
   if (!subscribes() && Section::is_held(shared.section)) (void)Rtm::abort<kCodeLockBusy>();
   thread.depth = 0;
@@ -175,8 +164,8 @@ void note_stripes(Thread& thread, const void* address, std::size_t bytes) {
   StripeLog& log = thread.logs->stripes;
   const auto first = reinterpret_cast<std::uint64_t>(address) >> kStripeBits;
   const auto last = (reinterpret_cast<std::uint64_t>(address) + bytes - 1) >> kStripeBits;
-  for (std::uint64_t at = first; at <= last; ++at)
-    note_stripe(log, thread, static_cast<std::uint32_t>(at & (kStripeLocks - 1)));
+  for (std::uint64_t at = first; at <= last && !thread.unlogged; ++at)
+    thread.unlogged = !log.note(static_cast<std::uint32_t>(at & (kStripeLocks - 1)));
 }
 
 }  // namespace elision::tm

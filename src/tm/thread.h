@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "abi/tm_counters.h"
 #include "tm/abi.h"
@@ -55,11 +56,32 @@ struct Checkpoint {
 };
 
 /// The stripes that a hardware transaction wrote. Bounded, because it takes up write capacity.
-struct StripeLog {
+class StripeLog {
+ public:
   static constexpr std::uint32_t kMost = 500;
-  std::uint32_t count;
-  std::uint32_t last;
-  std::uint32_t stripes[kMost];
+
+  void clear() {
+    count_ = 0;
+    std::memset(recent_, 0xff, sizeof recent_);  // no stripe
+  }
+  /// Returns whether there was room. A stripe that was noted lately is not noted again.
+  bool note(std::uint32_t stripe) {
+    std::uint32_t& recent = recent_[stripe * 0x9e3779b1U >> 27];
+    if (stripe == recent) return true;
+    if (count_ == kMost) return false;
+    recent = stripe;
+    stripes_[count_++] = stripe;
+    return true;
+  }
+
+  bool is_empty() const { return count_ == 0; }
+  const std::uint32_t* begin() const { return stripes_; }
+  const std::uint32_t* end() const { return stripes_ + count_; }
+
+ private:
+  alignas(64) std::uint32_t recent_[32];  // by hash
+  std::uint32_t count_;
+  std::uint32_t stripes_[kMost];
 };
 
 struct Logs {

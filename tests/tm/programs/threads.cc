@@ -11,7 +11,8 @@ namespace {
 constexpr long kThreads = 4;
 constexpr long kAccounts = 32;
 long accounts[kAccounts * 40];  // 320 bytes apart
-long transactions_done, threads_done, written[512], copied[512];
+constexpr long kStripes = 160, kTurns = 4;
+long transactions_done, threads_done, written[kStripes][40];
 
 struct AtEnd {
   bool used = false;
@@ -38,10 +39,8 @@ void work(int number, long transactions) {
       *from -= 3;
       *to += 3;
       if (is_long) {
-        for (long j = 0; j < 512; ++j) {  // more stripes, one after the other, than a log of them holds
-          written[j] += 1;
-          copied[j] += 1;
-        }
+        for (long j = 0; j < kTurns; ++j)  // more stripes, one after the other, than a log of them holds
+          for (auto& stripe : written) stripe[j] += 1;
       }
       if (number == 0) ++transactions_done;
     }
@@ -56,8 +55,8 @@ int main(int argc, char** argv) {
     tm_test::run_threads(kThreads, [&](int number) { work(number, transactions); });
   long sum = 0, unequal = 0;
   for (long i = 0; i < kAccounts; ++i) sum += accounts[i * 40];
-  for (long value : written) unequal += value != written[0] ? 1 : 0;
-  for (long value : copied) unequal += value != written[0] ? 1 : 0;
+  for (const auto& stripe : written)
+    for (long j = 0; j < kTurns; ++j) unequal += stripe[j] != written[0][0] ? 1 : 0;
   expect("sum", sum, 0);
   expect("unequal", unequal, 0);
   expect("transactions", transactions_done, rounds * transactions);
