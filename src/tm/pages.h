@@ -4,6 +4,7 @@
 // transaction; then the software path grows it.
 #pragma once
 
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

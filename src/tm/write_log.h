@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fallback's buffered stores: words of eight bytes with a mask of the bytes that were stored. A hash
-// table with 64 buckets, and a Bloom filter that tells most reads that there is nothing for them (ALE
-// paper, 2.2).
+// table, and a Bloom filter that tells most reads of a small transaction that there is nothing for them (ALE
+// paper, 2.2). The table has 64 buckets, and doubles when it holds four entries a bucket.
 //
 // Grows by system calls, which abort a hardware segment; the segment then runs in software.
 #pragma once
@@ -24,10 +24,20 @@ class WriteLog {
     std::uint64_t next;  // in the bucket; 0: none
   };
 
-  void reserve_first() { entries_.reserve_first(); }
-  void give_back() { entries_.give_back(); }
+  void reserve_first() {
+    entries_.reserve_first();
+    if (buckets_ != nullptr) return;
+    buckets_ = static_cast<std::uint64_t*>(take_pages(kPageBytes));
+    reserved_ = kPageBytes / sizeof *buckets_;
+  }
+  void give_back() {
+    entries_.give_back();
+    if (buckets_ != nullptr) give_pages_back(buckets_, reserved_ * sizeof *buckets_);
+    buckets_ = nullptr;
+  }
   void clear() {
-    std::memset(buckets_, 0, sizeof buckets_);
+    bucket_count_ = kFirstBuckets;
+    std::memset(buckets_, 0, kFirstBuckets * sizeof *buckets_);
     filter_ = 0;
     entries_.clear();
     entries_.push({});  // index 0 means none
@@ -55,6 +65,8 @@ class WriteLog {
     std::uint64_t& head = buckets_[bucket(word)];
     entries_.push({word, value & mask, mask, head});
     head = entries_.size() - 1;
+    if (entries_.size() > kMostInBucket * bucket_count_) [[unlikely]]
+      double_buckets();
   }
 
   /// Stores everything to memory, byte-exact.
@@ -62,10 +74,42 @@ class WriteLog {
     for (std::size_t i = 1; i < entries_.size(); ++i) flush_entry(entries_[i]);
   }
 
+  /// The entries that a search looks at in the longest bucket.
+  std::size_t most_probes() {
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < bucket_count_; ++i) {
+      std::size_t probes = 0;
+      for (std::uint64_t at = buckets_[i]; at != 0; at = entries_[at].next) ++probes;
+      most = probes > most ? probes : most;
+    }
+    return most;
+  }
+
  private:
+  static constexpr std::size_t kFirstBuckets = 64;
+  static constexpr std::size_t kMostInBucket = 4;  // on average
+
   static std::uint64_t filter_bit(std::uint64_t word) { return std::uint64_t{1} << (mix(word) >> 58); }
-  static std::size_t bucket(std::uint64_t word) { return mix(word) >> 40 & 63; }
+  /// Bits that the filter does not use, as far as there are not more than 2^26 buckets.
+  std::size_t bucket(std::uint64_t word) const { return mix(word) >> 32 & (bucket_count_ - 1); }
   static std::uint64_t mix(std::uint64_t word) { return (word >> 3) * 0x9e3779b97f4a7c15ULL; }
+
+  [[gnu::noinline, gnu::cold]] void double_buckets() {
+    bucket_count_ *= 2;
+    if (bucket_count_ > reserved_) {
+      void* const more = take_pages(bucket_count_ * sizeof *buckets_);
+      give_pages_back(buckets_, reserved_ * sizeof *buckets_);
+      buckets_ = static_cast<std::uint64_t*>(more);
+      reserved_ = bucket_count_;
+    } else {
+      std::memset(buckets_, 0, bucket_count_ * sizeof *buckets_);
+    }
+    for (std::uint64_t at = 1; at < entries_.size(); ++at) {
+      std::uint64_t& head = buckets_[bucket(entries_[at].word)];
+      entries_[at].next = head;
+      head = at;
+    }
+  }
 
   static void flush_entry(const Entry& entry) {
     auto* const memory = reinterpret_cast<unsigned char*>(entry.word);
@@ -98,7 +142,9 @@ class WriteLog {
 
   Array<Entry> entries_;
   std::uint64_t filter_ = 0;
-  std::uint64_t buckets_[64] = {};
+  std::uint64_t* buckets_ = nullptr;
+  std::size_t bucket_count_ = kFirstBuckets;
+  std::size_t reserved_ = 0;
 };
 
 }  // namespace elision::tm
