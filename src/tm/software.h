@@ -3,8 +3,8 @@
 // runs at a time in the process, in ALE in the order of tickets. None of them is ever restarted; only a
 // cancel rolls one back, and only transactions that the compiler says may cancel are prepared for it.
 //
-// Callers: begin.cc, clones.cc, process.cc, exceptions.cc, barriers. Only the functions that say so may be called in a hardware
-// segment.
+// Callers: begin.cc, clones.cc, process.cc, exceptions.cc, barriers. Only the functions that say so may be
+// called in a hardware segment.
 #pragma once
 
 #include <cstddef>
