@@ -280,14 +280,18 @@ class VirtualRunner final : public ProgramRunner {
   /// Sections end by a call that releases a lock. Under some designs the program executes fewer instructions
   /// than it did in the preview, and may end before its last window.
   static void take_time_of_a_section(Sample& sample, const std::vector<nlohmann::json>& processes) {
-    std::uint64_t sections = 0;
-    for (const nlohmann::json& process : processes)
+    std::uint64_t sections = 0, instructions = 0;
+    for (const nlohmann::json& process : processes) {
       sections += process.at("region").at("calls").get<std::uint64_t>();
+      instructions += process.at("instructions").get<std::uint64_t>();
+    }
     const bool ended = std::any_of(processes.begin(), processes.end(), has_ended);
     if (sample.status == vm::kNotMeasuredExitCode) sample.status = 0;  // of this window or a later one
     sample.ends_in_window = !ended;
     sample.has_no_section = !ended || sections == 0;
-    if (!sample.has_no_section) sample.seconds /= static_cast<double>(sections);
+    if (sample.has_no_section) return;
+    sample.seconds /= static_cast<double>(sections);
+    sample.sections_an_instruction = static_cast<double>(sections) / static_cast<double>(instructions);
   }
 
   /// The virtual machine's own words, if the process that started it did not run through its part.

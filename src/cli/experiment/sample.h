@@ -172,11 +172,12 @@ struct Sample {
   double seconds = 0;    // virtual or wall, as the plan says; if it samples, divided by the sections entered
   bool ends_in_window = false;  // of a window: the program ended before it did
   bool has_no_section = false;  // of a window: for that reason, or since the program took no lock in it
-  bool is_copy = false;         // of a snapshot (snapshots.h)
-  double cpu_seconds = 0;       // virtual or real
-  double host_seconds = 0;      // real time of the run, for the estimate
-  double wait_seconds = 0;      // real time before it, until its snapshot was there
-  double most_seconds = 0;      // real time that the run was allowed
+  double sections_an_instruction = 0;  // of a window: how much of the program's work an instruction is
+  bool is_copy = false;                // of a snapshot (snapshots.h)
+  double cpu_seconds = 0;              // virtual or real
+  double host_seconds = 0;             // real time of the run, for the estimate
+  double wait_seconds = 0;             // real time before it, until its snapshot was there
+  double most_seconds = 0;             // real time that the run was allowed
   LockCounts locks;
   std::optional<profile::Profile> profile;  // if the cell explains
   std::string output;                       // standard output

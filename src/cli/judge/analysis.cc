@@ -163,12 +163,14 @@ class BlockAnalysis {
   void collect(const Results& results, std::size_t first_round, Row& row) const {
     std::vector<std::pair<double, const Sample*>> values;
     row.values.resize(rounds_);
+    row.sections_an_instruction.resize(rounds_);
     for (const Result* result : results) {
       row.locks.locks_seen |= result->sample.locks.locks_seen;
       if (result->cell.run < first_round) continue;
       const auto value = value_of(result->sample);
       if (value) values.emplace_back(*value, &result->sample);
       row.values[result->cell.run] = value;
+      row.sections_an_instruction[result->cell.run] = result->sample.sections_an_instruction;
     }
     if (row.state != RowState::kGood) return;
     if (values.empty() && plan_.samples())
@@ -223,8 +225,10 @@ std::size_t cold_rounds_of(const Plan& plan, const std::vector<Row>& rows) {
 std::optional<Interval> interval_of_windows(const Row& row, const Row& reference) {
   std::vector<TimesOfWindow> windows;
   for (std::size_t i = 0; i < std::min(row.values.size(), reference.values.size()); ++i) {
-    if (row.values[i].value_or(0) > 0 && reference.values[i].value_or(0) > 0)
-      windows.push_back({*reference.values[i], *row.values[i]});
+    const double weight = row.sections_an_instruction[i];
+    const double first = weight * reference.values[i].value_or(0),
+                 second = weight * row.values[i].value_or(0);
+    if (first > 0 && second > 0) windows.push_back({first, second});
   }
   std::optional<Interval> interval = interval_of_sums(windows);
   if (interval)
@@ -266,7 +270,9 @@ void fill_speedups(const Plan& plan, std::vector<Row>& rows) {
   const Row& reference = rows.front();
   if (reference.state != RowState::kGood) return withdraw(rows);
   for (Row& row : rows) {
-    if (row.state == RowState::kGood) fill_ratios(plan, reference, row);
+    if (row.state != RowState::kGood) continue;
+    row.sections_an_instruction = reference.sections_an_instruction;
+    fill_ratios(plan, reference, row);
   }
 }
 

@@ -42,7 +42,8 @@ struct Row {
 
   // By the number of the run; nothing if a run is missing or left out.
   std::vector<std::optional<double>> values;
-  std::vector<std::optional<double>> ratios;  // speedups over the reference design in the same round
+  std::vector<std::optional<double>> ratios;    // speedups over the reference design in the same round
+  std::vector<double> sections_an_instruction;  // of windows, under the reference design; 0: no result
 
   std::optional<Interval> interval;  // of the speedup, from two rounds on; not with variations of the machine
   // With variations of the machine, run i is variation i:
@@ -105,9 +106,10 @@ std::string describe_end(const Sample& sample);
 /// programs of bench-sampling that moved speedups by up to this factor. The other programs check it.
 inline constexpr double kWindowsLeaveOut = 1.04;
 
-/// The speedup of a design over another one, from the windows in which both have a result: the ratio of the
-/// sums of their times of a section. The interval is wider than that of the sums by what windows leave out.
-/// Nothing for fewer than two windows.
+/// The speedup of a design over another one, from the windows in which both and the reference design have a
+/// result: the ratio of the sums of their times. Windows lie in equal shares of the program's instructions.
+/// So a time of a section counts as often as the reference design has sections in an instruction there. The
+/// interval is wider than that of the sums by what windows leave out. Nothing for fewer than two windows.
 std::optional<Interval> interval_of_windows(const Row& row, const Row& reference);
 
 /// The rows of one number of threads, without a verdict. On a real CPU cold rounds are left out.

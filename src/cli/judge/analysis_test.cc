@@ -62,6 +62,16 @@ TEST_F(Comparison, WindowsAreJudgedByTheSumOfTheirTimes) {
   EXPECT_LT(block().rows[2].interval->low, 1);
 }
 
+TEST_F(Comparison, WindowsCountByTheWorkInTheirShareOfTheRun) {
+  // Half of the time of the run has a section in 0.1, half in 10. Where sections are frequent, tatas is twice
+  // as fast.
+  plan_.part.kind = Part::Kind::kWindows;
+  add_times("pthread", {0.1, 10, 0.1, 10});
+  add_times("tatas", {0.05, 10, 0.05, 10});
+  for (Result& result : results_) result.sample.sections_an_instruction = result.cell.run % 2 == 0 ? 10 : 0.1;
+  EXPECT_NEAR(block().rows[1].speedup, 4.0 / 3, 1e-9);
+}
+
 TEST_F(Comparison, IntervalOfWindowsCoversWhatTheyLeaveOut) {
   plan_.part.kind = Part::Kind::kWindows;
   add_times("pthread", {1.0, 1.0, 1.0, 1.0, 1.0});

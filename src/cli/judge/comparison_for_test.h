@@ -16,6 +16,7 @@ inline Sample timed(double seconds) {
   Sample sample;
   sample.seconds = seconds;
   sample.cpu_seconds = 2 * seconds;
+  sample.sections_an_instruction = 0.01;
   sample.output = "total 400\n";
   sample.locks.locks_seen = true;
   sample.locks.acquisitions = 10;

@@ -8,9 +8,8 @@
 //
 // That is for whole runs, which differ by what disturbs them. Windows of a run (sampling) differ since the
 // program does: the time of a whole run is a sum of its parts', so the ratio of windows is one of sums, and
-// nothing is trimmed. Sections should be equally frequent in all windows, since the times are those of a
-// section. The error is that of the linear approximation (Cochran, Sampling Techniques, 1977, section 2.11).
-// Few windows miss rare phases, and then the interval is too narrow.
+// nothing is trimmed. The error is that of the linear approximation (Cochran, Sampling Techniques, 1977,
+// section 2.11). Few windows miss rare phases, and then the interval is too narrow.
 //
 // From 6 rounds on, the average is the 20 % trimmed mean, which a few disturbed rounds cannot move far. From
 // 8 rounds on, the interval comes from a studentised bootstrap (Efron and Tibshirani, An Introduction to the
