@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <vector>
 
@@ -121,11 +122,6 @@ OperationCost operation_cost(const Instruction& i, const machine::Description& m
   }
 }
 
-#undef ELISION_WITH_VEX
-#undef ELISION_FLOATS
-#undef ELISION_ORDERS
-#undef ELISION_FUSED
-
 unsigned access_uops(const Instruction& i) {
   unsigned uops = 0;
   for (unsigned k = 0; k < i.accesses; ++k) uops += i.access[k].read && i.access[k].write ? 2 : 0;
@@ -145,20 +141,28 @@ std::uint64_t writes(const Instruction& i) {
          (std::uint64_t{i.flags_kill != 0} << kFlagsResource);
 }
 
-bool clears_register(const Instruction& i) {  // XOR r,r and the like break dependences
+/// XOR r,r and the like break dependences. What is cleared is the only register that they read.
+bool clears_register(const Instruction& i) {
+  if (i.accesses != 0) return false;
   switch (i.mnemonic) {
     case ZYDIS_MNEMONIC_XOR:
-    case ZYDIS_MNEMONIC_SUB:
-    case ZYDIS_MNEMONIC_PXOR:
-    case ZYDIS_MNEMONIC_XORPS:
-    case ZYDIS_MNEMONIC_VPXOR:
-      return i.accesses == 0 && (i.gpr_read & i.gpr_write) == i.gpr_read && i.length <= 4 &&
-             (i.bytes[i.length - 1] & 0xc0) == 0xc0 &&
-             (i.bytes[i.length - 1] & 7) == ((i.bytes[i.length - 1] >> 3) & 7);
+    case ZYDIS_MNEMONIC_SUB: {
+      const unsigned opcode = i.length < 2 ? 0 : i.bytes[i.length - 2] & 0xfcu;  // in front of ModRM
+      return (opcode == 0x28 || opcode == 0x30) && std::has_single_bit(i.gpr_read);
+    }
+    case ELISION_WITH_VEX(PXOR):
+    case ELISION_WITH_VEX(XORPS):
+    case ELISION_WITH_VEX(XORPD):
+      return std::has_single_bit(i.vector_read);
     default:
       return false;
   }
 }
+
+#undef ELISION_WITH_VEX
+#undef ELISION_FLOATS
+#undef ELISION_ORDERS
+#undef ELISION_FUSED
 
 /// Whether an instruction begins when all earlier ones are complete (SDM Vol. 3A, 8.3, and Vol. 2, RDTSCP).
 /// MFENCE waits for accesses to memory alone, which here are taken for all.

@@ -191,6 +191,27 @@ TEST(BlockCost, ClearingARegisterBreaksTheChain) {
   EXPECT_EQ(cost_cycles(code), 4u);
 }
 
+TEST(BlockCost, AnImmediateOperandClearsNothing) {
+  const std::vector<std::vector<std::uint8_t>> subtractions(8, {0x48, 0x83, 0xe8, 0xc0});  // sub rax, -64
+  EXPECT_EQ(cost_cycles(subtractions), 8u);
+}
+
+TEST(BlockCost, ClearingAVectorBreaksTheChain) {
+  const std::vector<std::uint8_t> square_xmm0 = {0xf3, 0x0f, 0x59, 0xc0};        // mulss xmm0, xmm0
+  const std::vector<std::uint8_t> square_xmm8 = {0xf3, 0x45, 0x0f, 0x59, 0xc0};  // mulss xmm8, xmm8
+  const std::vector<std::pair<std::vector<std::uint8_t>, bool>> cases = {
+      {{0x66, 0x0f, 0xef, 0xc0}, true},        // pxor xmm0, xmm0
+      {{0x66, 0x0f, 0x57, 0xc0}, true},        // xorpd xmm0, xmm0
+      {{0xc5, 0xf8, 0x57, 0xc0}, true},        // vxorps xmm0, xmm0, xmm0
+      {{0x66, 0x45, 0x0f, 0xef, 0xc0}, true},  // pxor xmm8, xmm8
+      {{0x41, 0x0f, 0x57, 0xc0}, false},       // xorps xmm0, xmm8
+      {{0xc5, 0xf1, 0xef, 0xc0}, false}};      // vpxor xmm0, xmm1, xmm0
+  for (const auto& [code, clears] : cases) {
+    const auto& square = code.size() == 5 ? square_xmm8 : square_xmm0;
+    EXPECT_EQ(cost_cycles({code, square, square}) < 4, clears) << testing::PrintToString(code);
+  }
+}
+
 const std::vector<std::uint8_t> kAddToXmm0 = {0xf3, 0x0f, 0x58, 0xc1};        // addss xmm0, xmm1
 const std::vector<std::uint8_t> kLoadXmm1 = {0xf3, 0x0f, 0x10, 0x0c, 0x87};   // movss xmm1, [rdi+4*rax]
 const std::vector<std::uint8_t> kAddLoaded = {0xf3, 0x0f, 0x58, 0x04, 0x87};  // addss xmm0, [rdi+4*rax]
