@@ -34,7 +34,7 @@ def runs_problems(runs):
         if not runs.get(key):
             yield f"no {key} to run"
     for name in sorted(set(runs.get("full", {})) - set(runs.get("settings", {}))):
-        yield f"full: '{name}' is none of the settings"
+        yield f"full: unknown setting '{name}'"
 
 
 def names_of(ours):

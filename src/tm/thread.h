@@ -17,7 +17,7 @@ namespace elision::tm {
 
 /// How the running outermost transaction runs.
 enum class Path : std::uint8_t {
-  kNone,      // there is none
+  kNone,      // no transaction runs
   kHardware,  // a hardware transaction that no fallback runs beside
   kLogged,    // a hardware transaction beside which a fallback may run: its writes are logged
   kFallback,  // ALE's fallback: reads locked, writes buffered

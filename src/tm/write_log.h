@@ -44,7 +44,7 @@ class WriteLog {
   }
   bool is_empty() const { return entries_.size() <= 1; }
 
-  /// The entry of the word at `word`, or null if there is none.
+  /// Returns the entry of the word at `word`, or null if the log does not have that word.
   [[gnu::always_inline]] Entry* find(std::uint64_t word) {
     if ((filter_ & filter_bit(word)) == 0) [[likely]]
       return nullptr;

@@ -173,7 +173,7 @@ def test_a_full_run_has_whole_inputs(claim, number):
 def test_sizes_that_are_wrong():
     assert list(claims_check.problems([SIZED.row])) == []
     assert CLAIM.whole() == CLAIM
-    for full, named in (({"siez": "whole"}, "full: 'siez' is none of the settings"), ({"size": "huge"}, "KeyError: 'huge'")):
+    for full, named in (({"siez": "whole"}, "full: unknown setting 'siez'"), ({"size": "huge"}, "KeyError: 'huge'")):
         assert any(named in problem for problem in claims_check.problems([{**SIZED.row, "ours": {**SIZED.ours, "full": full}}]))
 
 

@@ -68,7 +68,7 @@ struct Element {
   bool is_split_by(Point point) const {
     return encroaches(point, corners[0], corners[1]) || twice_area(corners[0], corners[1], point) == 0;
   }
-  /// Returns the edge that this element shares with `other`, or null if there is none.
+  /// Returns the edge that this element shares with `other`, or null if they share no edge.
   const Edge* common_edge(const Element& other) const {
     for (unsigned i = 0; i < number_of_edges(); ++i) {
       for (unsigned j = 0; j < other.number_of_edges(); ++j) {
