@@ -16,23 +16,19 @@
 
 namespace elision::machine {
 
-Reply Access::access(const Request& request) {
+Reply Access::access(Request request) {
   Cpu& cpu = cpus[request.cpu.value];
   Lookup found;
+  LocalPrefetches plan;
   if (request.least != Reach::kMachine && request.kind != AccessKind::kAtomic) {
     const bool named = !(cpu.filter->restrictions(request.line) & Filter::kNotOpen);
     found.l1_slot = named ? cpu.filter->at(request.line).l1_slot() : cpu.core->l1.find(request.line);
     if (hits_l1_locally(request, cpu, found.l1_slot)) return hit_l1_locally(request, cpu, found.l1_slot);
-    if (found.l1_slot == kNoSlot) directory.prefetch_set(request.line);
-    if (request.most != Reach::kL1 && stays_in_core(request, cpu, found)) {
-      Request local = request;
-      local.first_until = kNever;
-      Reply reply = perform(local, cpu, found);
-      reply.reach = Reach::kCore;
-      return reply;
-    }
+    if (request.most != Reach::kL1 && stays_in_core(request, cpu, found, plan))
+      return perform<Reach::kCore>(request, cpu, found, plan);
   }
-  return request.most == Reach::kMachine ? perform(request, cpu, found) : needs_order(request.now);
+  return request.most == Reach::kMachine ? perform<Reach::kMachine>(request, cpu, found, plan)
+                                         : needs_order(request.now);
 }
 
 /// L1 has the line in `slot` with the permission, the line is not hot, and inside a transaction it is already
@@ -70,12 +66,14 @@ Reply Access::access(const Request& request) {
 /// True if L2 has the line with the permission, or if L1 has it and this is its first use after a prefetch;
 /// and the line is not hot; and the prefetches that follow stay within the core. False in a transaction,
 /// because other CPUs read its sets, and while the sibling is in one, because that might lose a line.
-bool Access::stays_in_core(const Request& request, const Cpu& cpu, Lookup& found) const {
+[[gnu::always_inline]] inline bool Access::stays_in_core(const Request& request, const Cpu& cpu, Lookup& found,
+                                                         LocalPrefetches& plan) const {
   const Core& core = *cpu.core;
   for (unsigned i = 0; i < core.thread_count; ++i)
     if (core.threads[i]->transaction.active) return false;
   const bool in_l1 = found.l1_slot != kNoSlot;
   if (!in_l1) {
+    directory.prefetch_set(request.line);
     found.l2_slot = core.l2.find(request.line);
     if (found.l2_slot == kNoSlot) return false;
   }
@@ -84,9 +82,7 @@ bool Access::stays_in_core(const Request& request, const Cpu& cpu, Lookup& found
   if (!(state.flags & cpu.mine(load ? kReadable : kWritable)) || request.now.value < state.hot_until)
     return false;
   const bool prefetches = load || !in_l1;
-  if (prefetches && prefetches_leave_core(request, cpu)) return false;
-  found.stream_is_here = prefetches && in_l1;  // a miss of L1 makes room, perhaps in L2
-  return true;
+  return !prefetches || plan_prefetches(request, cpu, plan);
 }
 
 /// Puts the line, in L1 slot `slot`, into the CPU's filter. The CPU has the permission, and inside a
@@ -107,31 +103,43 @@ bool Access::stays_in_core(const Request& request, const Cpu& cpu, Lookup& found
                       state.arrival);
 }
 
-/// The access itself, after the CPU's own stalls.
-Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
+/// The access itself, after the CPU's own stalls. `reach` is how far it may reach. An access that stays in the
+/// core (stays_in_core) carries out `plan`, and needs no order for its stalls.
+template <Reach reach>
+[[gnu::always_inline]] inline Reply Access::perform(Request& request, Cpu& cpu, Lookup& found,
+                                                    const LocalPrefetches& plan) {
+  constexpr bool kLocal = reach == Reach::kCore;
+  const auto waits = [&](std::uint64_t until) { return !kLocal && until >= request.first_until.value; };
   request.now = std::max(request.now, request.charged);
-  const bool atomic = request.kind == AccessKind::kAtomic;
+  const bool atomic = !kLocal && request.kind == AccessKind::kAtomic;
   if (atomic) note_atomic(request, cpu);
   while (const std::uint64_t until = stalled_until(request, cpu)) {
     if (atomic) cpu.atomic_due = until;
-    if (until >= request.first_until.value) return wait_until(until);
+    if (waits(until)) return wait_until(until);
     request.now = Cycles(until);
   }
 
   const std::uint16_t needed = cpu.mine(request.kind == AccessKind::kLoad ? kReadable : kWritable);
   Core& core = *cpu.core;
-  if (found.l1_slot == Lookup::kNotLookedUp) found.l1_slot = core.l1.find(request.line);
+  if (!kLocal && found.l1_slot == Lookup::kNotLookedUp) found.l1_slot = core.l1.find(request.line);
   const bool in_l1 = found.l1_slot != kNoSlot;
-  if (in_l1 && (core.l1.state(found.l1_slot).flags & needed))
-    return hit_l1(request, cpu, found.l1_slot, found.stream_is_here);
+  if (in_l1 && (kLocal || (core.l1.state(found.l1_slot).flags & needed))) {
+    bool was_prefetched;
+    Reply reply = hit_l1(request, cpu, found.l1_slot, was_prefetched);
+    reply.reach = reach;
+    if (was_prefetched && request.kind == AccessKind::kLoad) {
+      kLocal ? prefetch_as_planned(request, cpu, plan) : prefetch_after(request, cpu, false);
+    }
+    return reply;
+  }
 
-  if (found.l2_slot == Lookup::kNotLookedUp) found.l2_slot = core.l2.find(request.line);
+  if (!kLocal && found.l2_slot == Lookup::kNotLookedUp) found.l2_slot = core.l2.find(request.line);
   if (!in_l1) {
-    if (found.l2_slot == kNoSlot) directory.prefetch_entry(request.line);
+    if (!kLocal && found.l2_slot == kNoSlot) directory.prefetch_entry(request.line);
     if (untouched_pages.contains(request.line)) [[unlikely]] {
       if (cpu.transaction.active) return aborted_by(request, cpu, HardwareAbort::kFault);
       const std::uint64_t until = fault_in(request, cpu);
-      if (until >= request.first_until.value) return wait_until(until);
+      if (waits(until)) return wait_until(until);
       request.now = Cycles(until);
     }
     request.address_ready = std::max(request.address_ready, translate(request, cpu));
@@ -143,12 +151,17 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
       if (issue <= request.now.value) break;
       cpu.counts.reorder_buffer_stall_cycles += issue - request.now.value;
       cpu.load_misses.idle(issue - request.now.value);
-      if (issue >= request.first_until.value) return wait_until(issue);
+      if (waits(issue)) return wait_until(issue);
       request.now = Cycles(issue);
     }
   }
-  if (!in_l1 && found.l2_slot != kNoSlot && (core.l2.state(found.l2_slot).flags & needed))
-    return hit_l2(request, cpu, found.l2_slot);
+  if (kLocal || (!in_l1 && found.l2_slot != kNoSlot && (core.l2.state(found.l2_slot).flags & needed))) {
+    Reply reply = hit_l2(request, cpu, found.l2_slot);
+    if (!kLocal && reply.verdict == Reply::Verdict::kAborted) return reply;
+    reply.reach = reach;
+    kLocal ? prefetch_as_planned(request, cpu, plan) : prefetch_after(request, cpu, false);
+    return reply;
+  }
   const Reply reply = coherent_access(request, cpu, found.l1_slot, found.l2_slot);
   if (atomic && reply.verdict == Reply::Verdict::kWait) cpu.atomic_due = reply.clock.value;
   return reply;
@@ -233,15 +246,14 @@ std::uint64_t Access::fault_in(const Request& request, Cpu& cpu) {
   return Cycles(cpu.walk_ready);
 }
 
-Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot, bool stream_is_here) {
+[[gnu::always_inline]] inline Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot,
+                                                   bool& was_prefetched) {
   WayState& state = cpu.core->l1.state(slot);
   cpu.core->l1.mark_used(slot);
   const std::uint64_t ready = arrival_of_hit(request, state);
-  const bool prefetched = state.flags & kPrefetched;
+  was_prefetched = state.flags & kPrefetched;
   state.flags = static_cast<std::uint16_t>(state.flags & ~kPrefetched);
-  const Reply reply = complete(request, cpu, slot, kNoSlot, ready);
-  if (prefetched && request.kind == AccessKind::kLoad) prefetch_after(request, cpu, false, stream_is_here);
-  return reply;
+  return complete(request, cpu, slot, kNoSlot, ready);
 }
 
 [[gnu::always_inline]] inline Reply Access::hit_l2(const Request& request, Cpu& cpu, std::uint32_t l2_slot) {
@@ -254,10 +266,9 @@ Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot, bool 
   const std::uint64_t arrival = arrival_of_miss(request, cpu, 0, description.l2.latency_cycles);
   // "Dirty" moves up with the line, so that a write-back on eviction does not lose it.
   const std::uint64_t ready = std::max<std::uint64_t>(old.arrival, arrival);
-  core.l1.put(slot, request.line, old.moved(ready, old.flags & (kPermissions | kDirty)));
-  const Reply reply = complete(request, cpu, slot, kNoSlot, ready);
-  prefetch_after(request, cpu, false);
-  return reply;
+  const std::uint64_t flags = (old.flags & (kPermissions | kDirty)) | PrivateCache::way_hint(l2_slot);
+  core.l1.put(slot, request.line, old.moved(ready, flags));
+  return complete(request, cpu, slot, kNoSlot, ready);
 }
 
 /// When the data of a line that L1 has, in `state`, can be used.

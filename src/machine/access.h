@@ -10,7 +10,7 @@ class Access : public InstructionFetch {
  public:
   using InstructionFetch::InstructionFetch;
 
-  Reply access(const Request& request);
+  Reply access(Request request);
 
  private:
   /// The slots that hold a line in L1 and L2, if they were looked up already.
@@ -18,18 +18,18 @@ class Access : public InstructionFetch {
     static constexpr std::uint32_t kNotLookedUp = ~std::uint32_t{0} - 1;
     std::uint32_t l1_slot = kNotLookedUp;
     std::uint32_t l2_slot = kNotLookedUp;
-    bool stream_is_here = false;  // L1 or L2 has what the streamer would ask for
   };
 
   // --- access.cc: accesses that the core completes by itself ---
   bool hits_l1_locally(const Request& request, const Cpu& cpu, std::uint32_t l1_slot) const;
   Reply hit_l1_locally(const Request& request, Cpu& cpu, std::uint32_t l1_slot);
-  bool stays_in_core(const Request& request, const Cpu& cpu, Lookup& found) const;
-  Reply perform(Request request, Cpu& cpu, Lookup found);
+  bool stays_in_core(const Request& request, const Cpu& cpu, Lookup& found, LocalPrefetches& plan) const;
+  template <Reach reach>
+  Reply perform(Request& request, Cpu& cpu, Lookup& found, const LocalPrefetches& plan);
   std::uint64_t stalled_until(const Request& request, Cpu& cpu);
   std::uint64_t fault_in(const Request& request, Cpu& cpu);
   Cycles translate(const Request& request, Cpu& cpu);
-  Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot, bool stream_is_here);
+  Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot, bool& was_prefetched);
   Reply hit_l2(const Request& request, Cpu& cpu, std::uint32_t l2_slot);
 
   // --- coherent_access.cc: the CPU lacks the line or the permission ---

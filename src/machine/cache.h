@@ -33,6 +33,8 @@ inline constexpr std::uint16_t kDirty = 1 << 8;
 inline constexpr std::uint16_t kOpened = 1 << 9;
 /// The line was prefetched and not used since. Its first use must ask the model.
 inline constexpr std::uint16_t kPrefetched = 1 << 10;
+/// The highest four bits are a hint in L1: the way that the line had in L2 when it came from there.
+inline constexpr unsigned kL2WayShift = 12;
 
 /// The state of a line in a way. Packed, because the states of a large L2 compete with the guest for the
 /// host's caches. 48 bits of cycles are 34 hours at 2.3 GHz.
@@ -95,6 +97,14 @@ class PrivateCache {
         table_.find(set, tag(line), [&](std::uint32_t one) { return slots_[first + one].key == key(line); });
     return way == Sets::kNoWay ? kNoSlot : first + way;
   }
+
+  /// The same, after a look at `way` of the line's set: the line is mostly there.
+  std::uint32_t find(LineAddr line, std::uint32_t way) const {
+    const std::uint32_t likely = set_of(line) << kWayBits | way;
+    return holds(likely, line) ? likely : find(line);
+  }
+  /// The hint for a line in `slot` of L2.
+  static std::uint64_t way_hint(std::uint32_t slot) { return (slot & ((1u << kWayBits) - 1)) << kL2WayShift; }
 
   bool empty(std::uint32_t slot) const { return slots_[slot].key == 0; }
   bool holds(std::uint32_t slot, LineAddr line) const { return slots_[slot].key == key(line); }

@@ -31,7 +31,7 @@ namespace elision::machine {
 }
 
 void CoreCaches::write_back_to_l2(Core& core, LineAddr line, const WayState& state) {
-  const std::uint32_t l2_slot = core.l2.find(line);
+  const std::uint32_t l2_slot = core.l2.find(line, state.flags >> kL2WayShift);
   const WayState written = state.with_flags(state.flags & (kPermissions | kDirty));
   if (l2_slot == kNoSlot) {
     insert_into_l2(core, line, written);

@@ -113,15 +113,22 @@ class MissStatusRegisters {
     if (until > free_at_[last_free_]) last_free_ = buffer;
   }
 
+  static std::int64_t rank(std::uint64_t free_at, std::uint64_t start) {
+    const auto time = static_cast<std::int64_t>(free_at);
+    return free_at <= start ? time : -time;
+  }
   /// Of the buffers that are free at `start`, the one that became free last. If none is free, the one that
   /// will be free first.
   std::uint32_t buffer_for(std::uint64_t start) const {
     if (free_at_[last_free_] <= start) return last_free_;  // a chain of loads, mostly
+    // Free ones count by their time and others by its negative, so that the best one is the greatest.
     std::uint32_t best = 0;
+    std::int64_t greatest = rank(free_at_[0], start);
     for (std::uint32_t i = 1; i < fill_buffers_; ++i) {
-      const bool later = free_at_[i] > free_at_[best];
-      const bool both_free = (free_at_[i] <= start) & (free_at_[best] <= start);
-      best = later == both_free ? i : best;
+      const std::int64_t own = rank(free_at_[i], start);
+      const bool better = own > greatest || (own < 0 && own == greatest);
+      best = better ? i : best;
+      greatest = better ? own : greatest;
     }
     return best;
   }

@@ -20,16 +20,20 @@ class StridePrefetcher {
   /// The load at `instruction` accesses `line`. Returns its predicted stride in lines, or 0.
   std::int64_t observe(std::uint64_t instruction, LineAddr line) {
     const std::int64_t expected = expect(instruction, line);
+    note(instruction, line);
+    return expected;
+  }
+  /// observe(), if the prediction is not wanted.
+  void note(std::uint64_t instruction, LineAddr line) {
     Entry& entry = entries_[index(instruction)];
     if (entry.instruction != instruction) {
       entry = {instruction, line.value, 0};
-      return 0;
+      return;
     }
     const auto stride = static_cast<std::int64_t>(line.value - entry.last);
-    if (stride == 0) return 0;
+    if (stride == 0) return;
     entry.last = line.value;
     entry.stride = stride >= -kMostLines && stride <= kMostLines ? stride : 0;
-    return expected;
   }
   /// What observe() would return.
   std::int64_t expect(std::uint64_t instruction, LineAddr line) const {

@@ -17,13 +17,12 @@ namespace {
 /// Visits the lines of the same page that a load of `line` suggests for L1: the next line, if L1 has the line
 /// before it, and the line at its stride, if that is not 0.
 template <class Visit>
-void for_each_suggested(const Description& machine, const Core& core, LineAddr line, std::int64_t stride,
-                        Visit visit) {
+[[gnu::always_inline]] inline void for_each_suggested(const Description& machine, const Core& core,
+                                                      LineAddr line, std::int64_t stride, Visit visit) {
   const auto suggest = [&](std::uint64_t wanted) {
     if (wanted >> Tlb::kPageShift == line.value >> Tlb::kPageShift) visit(LineAddr(wanted));
   };
-  if (machine.prefetch.next_line && core.l1.find(LineAddr(line.value - 1)) != kNoSlot)
-    suggest(line.value + 1);
+  if (machine.prefetch.next_line && core.l1.find(LineAddr(line.value - 1)) != kNoSlot) suggest(line.value + 1);
   if (stride != 0) suggest(line.value + static_cast<std::uint64_t>(stride));
 }
 
@@ -35,40 +34,51 @@ void for_each_line(const Streamer::Lines& lines, Visit visit) {
 
 }  // namespace
 
-/// While the line's page is being translated, prefetches wait for that.
-void Prefetching::prefetch_after(const Request& request, Cpu& cpu, bool missed_l2, bool stream_is_here) {
-  const std::uint64_t now = request.now.value, page = request.line.value >> Tlb::kPageShift;
-  const std::uint64_t start = page == cpu.walked_page ? std::max(now, cpu.walk_ready) : now;
+void Prefetching::prefetch_after(const Request& request, Cpu& cpu, bool missed_l2) {
+  const std::uint64_t now = request.now.value, start = start_of_prefetch(request, cpu);
   if (request.kind == AccessKind::kLoad) {
-    const bool strides = description.prefetch.stride && request.instruction != 0;
-    const std::int64_t stride = strides ? cpu.strides.observe(request.instruction, request.line) : 0;
+    const std::int64_t stride = strides(request) ? cpu.strides.observe(request.instruction, request.line) : 0;
     for_each_suggested(description, *cpu.core, request.line, stride,
                        [&](LineAddr wanted) { prefetch(cpu, wanted, now, start, true); });
   }
   if (description.prefetch.adjacent_line && missed_l2)
     prefetch(cpu, LineAddr(request.line.value ^ 1), now, start, false);
   if (description.prefetch.stream_lines == 0) return;
-  const Streamer::Lines stream = cpu.core->streamer.observe(request.line, description.prefetch.stream_lines);
-  if (!stream_is_here)
-    for_each_line(stream, [&](LineAddr wanted) { prefetch(cpu, wanted, now, start, false); });
+  for_each_line(cpu.core->streamer.observe(request.line, description.prefetch.stream_lines),
+                [&](LineAddr wanted) { prefetch(cpu, wanted, now, start, false); });
 }
 
-bool Prefetching::prefetches_leave_core(const Request& request, const Cpu& cpu) const {
+/// Where each line of a page has sets of its own, neither these lines nor the access evict another one of
+/// them. Else nothing is promised.
+bool Prefetching::plan_prefetches(const Request& request, const Cpu& cpu, LocalPrefetches& plan) const {
   const Core& core = *cpu.core;
-  // Where each line of a page has sets of its own, none of these lines can evict another one. Else nothing is
-  // promised.
-  const bool is_small = std::min(core.l1.sets(), core.l2.sets()) < 1U << Tlb::kPageShift;
-  bool leaves = false;
-  const auto look_for = [&](LineAddr wanted) {
-    leaves = leaves || is_small || (core.l2.find(wanted) == kNoSlot && core.l1.find(wanted) == kNoSlot);
-  };
-  if (description.prefetch.stream_lines != 0)
-    for_each_line(core.streamer.expect(request.line, description.prefetch.stream_lines), look_for);
-  if (request.kind != AccessKind::kLoad) return leaves;
-  const bool strides = description.prefetch.stride && request.instruction != 0;
-  const std::int64_t stride = strides ? cpu.strides.expect(request.instruction, request.line) : 0;
-  for_each_suggested(description, core, request.line, stride, look_for);
-  return leaves;
+  const bool own_sets = std::min(core.l1.sets(), core.l2.sets()) >= 1U << Tlb::kPageShift;
+  bool stays = true;
+  plan.count = 0;
+  if (description.prefetch.stream_lines != 0) {
+    plan.stream = core.streamer.expect(request.line, description.prefetch.stream_lines);
+    for_each_line(plan.stream.lines, [&](LineAddr wanted) {
+      stays = stays && own_sets && (core.l2.find(wanted) != kNoSlot || core.l1.find(wanted) != kNoSlot);
+    });
+  }
+  if (!stays || request.kind != AccessKind::kLoad) return stays;
+  const std::int64_t stride = strides(request) ? cpu.strides.expect(request.instruction, request.line) : 0;
+  for_each_suggested(description, core, request.line, stride, [&](LineAddr wanted) {
+    stays = stays && own_sets;
+    const bool planned = plan.count != 0 && plan.from_l2[0].line == wanted;
+    if (!stays || planned || core.l1.find(wanted) != kNoSlot) return;
+    const std::uint32_t slot = core.l2.find(wanted);
+    stays = slot != kNoSlot;
+    if (stays && (core.l2.state(slot).flags & cpu.mine(kReadable))) plan.from_l2[plan.count++] = {wanted, slot};
+  });
+  return stays;
+}
+
+void Prefetching::prefetch_as_planned(const Request& request, Cpu& cpu, const LocalPrefetches& plan) {
+  if (request.kind == AccessKind::kLoad && strides(request)) cpu.strides.note(request.instruction, request.line);
+  for (unsigned i = 0; i < plan.count; ++i)
+    prefetch_from_l2(cpu, plan.from_l2[i].line, plan.from_l2[i].l2_slot, start_of_prefetch(request, cpu));
+  if (description.prefetch.stream_lines != 0) cpu.core->streamer.take(request.line, plan.stream);
 }
 
 void Prefetching::prefetch(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t start, bool into_l1) {
@@ -115,8 +125,9 @@ void Prefetching::prefetch(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint
   const auto permission =
       static_cast<std::uint16_t>(cpu.mine(kReadable) | (transfer.exclusive ? cpu.mine(kWritable) : 0));
   const WayState state{arrival, permission, hot, 0, 0};
-  insert_into_l2(core, line, state);
-  if (into_l1) core.l1.put(slot, line, state.with_flags(permission | kPrefetched));
+  const std::uint32_t l2_slot_now = insert_into_l2(core, line, state);
+  if (into_l1)
+    core.l1.put(slot, line, state.with_flags(permission | kPrefetched | PrivateCache::way_hint(l2_slot_now)));
   ++cpu.counts.prefetches;
 }
 
@@ -127,7 +138,8 @@ void Prefetching::prefetch_from_l2(Cpu& cpu, LineAddr line, std::uint32_t l2_slo
   if (slot == kNoSlot) return;
   const std::uint64_t arrival =
       std::max<std::uint64_t>(old.arrival, cpu.load_misses.take_buffer(now, description.l2.latency_cycles));
-  const std::uint64_t flags = (old.flags & (kPermissions | kDirty)) | kPrefetched;
+  const std::uint64_t flags =
+      (old.flags & (kPermissions | kDirty)) | kPrefetched | PrivateCache::way_hint(l2_slot);
   cpu.core->l1.put(slot, line, old.moved(arrival, flags));
   ++cpu.counts.prefetches;
 }
@@ -148,6 +160,12 @@ std::uint32_t Prefetching::room_in_l1_for_prefetch(Cpu& cpu, LineAddr line) {
   if (core.l1.state(slot).flags & kTransactional) return kNoSlot;
   evict_from_l1(core, slot);
   return slot;
+}
+
+/// While the line's page is being translated, prefetches wait for that.
+std::uint64_t Prefetching::start_of_prefetch(const Request& request, const Cpu& cpu) const {
+  const std::uint64_t now = request.now.value, page = request.line.value >> Tlb::kPageShift;
+  return page == cpu.walked_page ? std::max(now, cpu.walk_ready) : now;
 }
 
 }  // namespace elision::machine

@@ -36,13 +36,22 @@ TEST(StridePrefetcher, KeepsInstructionsApart) {
   EXPECT_EQ(strides.observe(0x404, LineAddr(896)), -2);
 }
 
-/// The lines that the streamer asks for, 20 ahead at most.
+void expect_equal(const Streamer::Lines& a, const Streamer::Lines& b) {
+  EXPECT_EQ(a.first, b.first);
+  EXPECT_EQ(a.count, b.count);
+  EXPECT_EQ(a.step, b.step);
+}
+
+/// The lines that the streamer asks for, 20 ahead at most. In one part or in two, it does the same.
 std::vector<std::uint64_t> lines_for(Streamer& streamer, std::uint64_t line) {
-  const Streamer::Lines expected = streamer.expect(LineAddr(line), 20);
-  const Streamer::Lines lines = streamer.observe(LineAddr(line), 20);
-  EXPECT_EQ(expected.first, lines.first);
-  EXPECT_EQ(expected.count, lines.count);
-  EXPECT_EQ(expected.step, lines.step);
+  constexpr unsigned kAhead = 20;
+  Streamer in_parts = streamer;
+  const Streamer::Step step = in_parts.expect(LineAddr(line), kAhead);
+  in_parts.take(LineAddr(line), step);
+  const Streamer::Lines lines = streamer.observe(LineAddr(line), kAhead);
+  expect_equal(step.lines, lines);
+  for (const std::uint64_t next : {line - 1, line + 1, line + 2})
+    expect_equal(in_parts.expect(LineAddr(next), kAhead).lines, streamer.expect(LineAddr(next), kAhead).lines);
   std::vector<std::uint64_t> found;
   for (int i = 0; i < lines.count; ++i)
     found.push_back(lines.first + static_cast<std::uint64_t>(std::int64_t{lines.step} * i));

@@ -17,6 +17,9 @@
 namespace elision::machine {
 
 class Streamer {
+  static constexpr int kMostAtOnce = 2;
+  static constexpr std::uint64_t kStreams = 32, kLines = std::uint64_t{1} << Tlb::kPageShift;
+
  public:
   /// `first`, `first` + `step` and so on.
   struct Lines {
@@ -25,18 +28,7 @@ class Streamer {
     int count = 0;
   };
 
-  /// An access to `line`. Returns the lines to fetch, at most `ahead` lines from it.
-  Lines observe(LineAddr line, unsigned ahead) { return streams_[index(line)].advance(line, ahead); }
-  /// What observe() would return.
-  Lines expect(LineAddr line, unsigned ahead) const {
-    Stream stream = streams_[index(line)];
-    return stream.advance(line, ahead);
-  }
-
  private:
-  static constexpr int kMostAtOnce = 2;
-  static constexpr std::uint64_t kStreams = 32, kLines = std::uint64_t{1} << Tlb::kPageShift;
-
   struct Stream {
     std::uint64_t page_plus_1;  // 0: empty
     std::int8_t last;           // line of the page
@@ -68,6 +60,25 @@ class Streamer {
   };
   static std::uint64_t index(LineAddr line) { return line.value / kLines % kStreams; }
 
+ public:
+  /// The lines to fetch after an access, and what the streamer knows then.
+  struct Step {
+    Lines lines;
+    Stream stream;
+  };
+
+  /// An access to `line`. Returns the lines to fetch, at most `ahead` lines from it.
+  Lines observe(LineAddr line, unsigned ahead) { return streams_[index(line)].advance(line, ahead); }
+  /// observe() in two parts: expect() changes nothing, and take() does the rest. No other access may come in
+  /// between.
+  Step expect(LineAddr line, unsigned ahead) const {
+    Step step{{}, streams_[index(line)]};
+    step.lines = step.stream.advance(line, ahead);
+    return step;
+  }
+  void take(LineAddr line, const Step& step) { streams_[index(line)] = step.stream; }
+
+ private:
   Stream streams_[kStreams];
 };
 

@@ -291,10 +291,10 @@ AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles
   return AccessStep::kDone;
 }
 
-}  // namespace
-
-AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles address_ready, Cycles& ready,
-                       std::uint64_t instruction, bool in_one_line) {
+/// access_range() for one line. `in_one_line`: see machine::Request.
+[[gnu::always_inline]] inline AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind,
+                                                     Cycles address_ready, Cycles& ready,
+                                                     std::uint64_t instruction, bool in_one_line) {
   if (cpu.detail == Detail::kLogged) return log_access(cpu, line, kind);
   if (hits_filter(cpu, line, kind)) {
     if (cpu.awaited == line) cpu.asked_ticks = 0;
@@ -327,6 +327,8 @@ AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles
   }
   return conclude(cpu, line, reply, ready);
 }
+
+}  // namespace
 
 AccessStep access_range(Cpu& cpu, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
                         Cycles address_ready, Cycles& ready, std::uint64_t instruction, bool alone) {
@@ -372,9 +374,14 @@ Cpu* elision_slow_access(Cpu* cpu) {
   elision::Cycles ready{0};
   if (cpu->evidence != nullptr && cpu->in_transaction)
     cpu->evidence->accesses.note({cpu->check_address, check.pc, check.size});
-  const AccessStep step = access_range(*cpu, cpu->check_address, check.size,
-                                       static_cast<elision::machine::AccessKind>(check.kind),
-                                       address_ready(*cpu, check), ready, check.pc, check.alone);
+  const std::uint64_t address = cpu->check_address;
+  const auto kind = static_cast<elision::machine::AccessKind>(check.kind);
+  const elision::Cycles known = address_ready(*cpu, check);
+  const bool one_line = check.size <= bytes_to_line_end(address);
+  const AccessStep step =
+      one_line ? access_line(*cpu, elision::line_of(elision::GuestAddr(address)), kind, known, ready, check.pc,
+                             check.alone)
+               : access_range(*cpu, address, check.size, kind, known, ready, check.pc, check.alone);
   if (step != AccessStep::kDone) return after(cpu, step);
   const bool atomic = check.kind == static_cast<std::uint8_t>(elision::machine::AccessKind::kAtomic);
   if (ready.value != 0) note_miss(*cpu, check, ready, atomic);

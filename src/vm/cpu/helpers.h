@@ -45,12 +45,9 @@ enum class AccessStep {
   kRolledBack,  // the access ended the CPU's own transaction; its registers were restored
 };
 
-/// An access by the running CPU to one line, at its clock. `ready` becomes the later of itself and the time
-/// at which the value arrives. `instruction` is the load's address for the stride prefetcher, or 0.
-/// `in_one_line`: machine::Request::in_one_line.
-AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles address_ready, Cycles& ready,
-                       std::uint64_t instruction = 0, bool in_one_line = false);
-/// An access to all lines of [address, address + size). `alone`: the instruction makes no other one.
+/// An access by the running CPU to all lines of [address, address + size), at its clock. `ready` becomes the
+/// later of itself and the time at which the value arrives. `instruction` is the load's address for the stride
+/// prefetcher, or 0. `alone`: the instruction makes no other access.
 AccessStep access_range(Cpu& cpu, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
                         Cycles address_ready, Cycles& ready, std::uint64_t instruction = 0,
                         bool alone = false);
