@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a counter file (counters.h). Header only, hosted.
+// Reads a counter file (counters.h, tm_counters.h). Header only, hosted.
 #pragma once
 
 #include <fcntl.h>
@@ -8,12 +8,14 @@
 #include <string>
 
 #include "abi/counters_reader.h"
+#include "abi/tm_counters_reader.h"
 
 namespace elision::abi {
 
-/// The bytes in use of the counter file at `path`, which is sparse, 16 MB long and mostly holes: fewer if it
-/// is shorter, none if it cannot be read. Never blocks.
-inline std::string read_counter_file(const char* path) {
+/// The first bytes of the file at `path`: as many as `size(header)` says, which gets the first `header_bytes`
+/// bytes. Fewer if it is shorter, none if it cannot be read. Never blocks.
+template <class Size>
+std::string read_front(const char* path, std::size_t header_bytes, Size size) {
   const int descriptor = ::open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return {};
   std::string data;
@@ -26,10 +28,20 @@ inline std::string read_counter_file(const char* path) {
     }
     data.resize(done);
   };
-  read_until(kCountersHeaderBytes);
-  if (data.size() == kCountersHeaderBytes) read_until(counter_bytes_in_use(data.data()));
+  read_until(header_bytes);
+  if (data.size() == header_bytes) read_until(size(data.data()));
   ::close(descriptor);
   return data;
+}
+
+/// The bytes in use of the counter file at `path`, which is sparse, 16 MB long and mostly holes.
+inline std::string read_counter_file(const char* path) {
+  return read_front(path, kCountersHeaderBytes, counter_bytes_in_use);
+}
+
+/// The counter file of libelision-tm at `path`.
+inline std::string read_tm_counter_file(const char* path) {
+  return read_front(path, kTmCountersHeaderBytes, [](const char*) { return kTmCountersFileBytes; });
 }
 
 }  // namespace elision::abi

@@ -44,6 +44,7 @@
 #include "cli/options/machine_choice.h"
 #include "cli/options/output_format.h"
 #include "cli/options/region_options.h"
+#include "cli/options/tm_modes.h"
 #include "cli/show/comparison_table.h"
 #include "cli/show/format.h"
 #include "cli/show/html.h"
@@ -115,8 +116,8 @@ void choose_runs(CompareRequest& request) {
     throw UsageError(fmt::format("{} {} excludes {}", kSample, request.windows, kPrecision));
   plan.runs = request.windows != 0 ? request.windows : request.runs;
   if (request.variations != 0) plan.runs = request.variations;
-  const bool chooses_part =
-      plan.model && plan.runs == 0 && !plan.uses_metric() && !request.whole_run && !request.region.is_set();
+  const bool chooses_part = plan.model && plan.runs == 0 && !plan.uses_metric() && request.tm_modes.empty() &&
+                            !request.whole_run && !request.region.is_set();
   if (request.window_ns && request.windows == 0 && !chooses_part)
     throw UsageError(
         fmt::format("{} is for virtual machines, and for {} or a budget", kSampleLength, kSample));
@@ -164,24 +165,45 @@ unsigned choose_place(CompareRequest& request) {
   return machine.description.topology.cpus();
 }
 
+/// `reference` first, which the others are compared with.
+void put_first(std::vector<std::string>& designs, const char* option, const char* reference) {
+  designs.erase(std::remove(designs.begin(), designs.end(), reference), designs.end());
+  if (designs.empty())
+    throw UsageError(
+        fmt::format("{}: '{}' is what the others are compared with; name another one", option, reference));
+  designs.insert(designs.begin(), reference);
+}
+
+std::string why_not_without_hardware() {
+  return native_cpu().rtm_is_hidden ? "needs hardware transactions, which ELISION_HIDE_RTM=1 hides"
+                                    : "needs hardware transactions, which this CPU does not have";
+}
+
+void choose_tm_modes(CompareRequest& request) {
+  experiment::Plan& plan = request.plan;
+  check_no_lock_options(plan.launch.lock);
+  plan.launch.subject = experiment::Subject::kTransactionalMemory;
+  plan.shares_beginning = false;  // a copy of a process cannot change its libitm
+  request.explains = false;       // its looks are at locks
+  plan.designs = request.tm_modes == "default" ? default_tm_modes() : parse_tm_modes(request.tm_modes);
+  put_first(plan.designs, kTm, kLibitm);
+  if (plan.model || native_htm_is_live()) return;
+  for (const std::string& mode : plan.designs)
+    if (needs_hardware(mode)) plan.not_run[mode] = why_not_without_hardware();
+}
+
 void choose_designs(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
+  if (!request.tm_modes.empty()) return choose_tm_modes(request);
   plan.designs = request.designs.empty() ? default_designs() : parse_designs(request.designs);
-  plan.designs.erase(std::remove(plan.designs.begin(), plan.designs.end(), experiment::kReference),
-                     plan.designs.end());
-  if (plan.designs.empty())
-    throw UsageError(fmt::format("--locks: '{}' is what the others are compared with; name another design",
-                                 experiment::kReference));
-  plan.designs.insert(plan.designs.begin(), experiment::kReference);
+  put_first(plan.designs, "--locks", experiment::kPthread);
   for (const std::string& design : plan.designs) {
     if (const std::string reason = missing_in_glibc(design); !reason.empty()) plan.not_run[design] = reason;
   }
   if (plan.model) return;
   for (const std::string& design : plan.designs) {
     if (!native_htm_is_live() && (elides(design) || speculates(design))) {
-      plan.not_run[design] = native_cpu().rtm_is_hidden
-                                 ? "needs hardware transactions, which ELISION_HIDE_RTM=1 hides"
-                                 : "needs hardware transactions, which this CPU does not have";
+      plan.not_run[design] = why_not_without_hardware();
     } else if (speculates(design) && !plan.launch.lock.rtm_always_abort) {
       plan.not_run[design] = "not run on a real CPU without --rtm-always-abort";
     }
@@ -364,7 +386,8 @@ int compare(CompareRequest& request, const Words& words, const OldPlan* old) {
   const Arguments arguments = split_arguments(words);
   if (old != nullptr) {
     plan.where = old->where;
-    request.designs = fmt::format("{}", fmt::join(old->designs, ","));
+    (request.tm_modes.empty() ? request.designs : request.tm_modes) =
+        fmt::format("{}", fmt::join(old->designs, ","));
   }
   check_lock_options(plan.launch.lock);
   check_region(request.region);
@@ -381,12 +404,13 @@ int compare(CompareRequest& request, const Words& words, const OldPlan* old) {
   request.words = words;
   request.origin = origin_json(plan, words);
   plan.launch.program = program_of(program);
-  preload_library();  // say now if it is missing
+  const Place place = plan.model ? Place::kVirtual : Place::kNative;
+  plan.compares_locks() ? preload_library() : tm_library();  // say now if it is missing
+  if (!plan.compares_locks()) require_transactions(plan.launch.program.file, place, kTm);
   // After all checks, since a refusal must be the only line.
   note_misspelt_threads(program);
   for (const std::string& note : without_effect(plan.launch.lock, plan.designs)) tell("compare", note);
-  const Place place = plan.model ? Place::kVirtual : Place::kNative;
-  plan.why_no_locks = why_no_lock_was_taken(plan.launch.program.file, place);
+  if (plan.compares_locks()) plan.why_no_locks = why_no_lock_was_taken(plan.launch.program.file, place);
   return compare_and_report(request);
 }
 

@@ -85,7 +85,9 @@ std::vector<experiment::Result> choose_part(CompareRequest& request, experiment:
                     .length_ns = request.window_ns.value_or(experiment::kFirstLength)});
     return {};
   }
-  if (plan.uses_metric() || (!has_budget(request) && !samples)) {
+  // Modes of transactional memory execute different numbers of instructions for the same work, and windows
+  // lie by instructions.
+  if (plan.uses_metric() || !plan.compares_locks() || (!has_budget(request) && !samples)) {
     simulate(plan, {.kind = Part::Kind::kFromSecondThread, .seen = looks.seen});
     return {};
   }

@@ -112,8 +112,6 @@ std::vector<Cell> cells_in(const json& rounds, const json& processes, const OldP
     }
   }
   require(!cells.empty(), "it has no runs");
-  require(cells.front().design == experiment::kReference && cells.front().run == 0,
-          "its first run is not under pthread");
   return cells;
 }
 
@@ -152,6 +150,8 @@ void check_fits(const OldPlan& old, const experiment::Plan& plan) {
   const bool takes_threads = plan.thread_counts.front().has_value();
   for (const auto& threads : old.thread_counts)
     require(threads.has_value() == takes_threads, "numbers of threads are for programs with {threads}");
+  if (old.cells.front().design != plan.reference() || old.cells.front().run != 0)
+    throw BadPlan(fmt::format("its first run is not under {}", plan.reference()));
   for (const Cell& cell : old.cells) {
     require(!plan.varies() || cell.run < plan.variations.size(), "it has more rounds than variations");
     if (const auto left_out = plan.not_run.find(cell.design); left_out != plan.not_run.end())

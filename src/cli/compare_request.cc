@@ -13,6 +13,7 @@
 #include "cli/options/designs.h"
 #include "cli/options/machine_choice.h"
 #include "cli/options/region_options.h"
+#include "cli/options/tm_modes.h"
 
 namespace elision::cli {
 namespace {
@@ -57,7 +58,7 @@ void add_sampling(CLI::App& app, CompareRequest& request) {
              "on a virtual machine, simulate so many short windows of the part with several threads, and "
              "compare the time of a section; auto: as many as are needed, at most 30")
           ->type_name("NUMBER|auto");
-  for (const char* other : {"--metric", kRuns, "--vary", "--whole-run", kStart, kStop})
+  for (const char* other : {"--metric", kRuns, "--vary", "--whole-run", kStart, kStop, kTm})
     sample->excludes(app.get_option(other));
   app.add_option_function<std::string>(
          kSampleLength,
@@ -104,6 +105,13 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
          "--locks", request.designs,
          fmt::format("designs, separated by commas (default: {})", fmt::join(default_designs(), ", ")))
       ->type_name("DESIGN,...");
+  app->add_option(
+         kTm, request.tm_modes,
+         fmt::format("compare how transactions of GCC's transactional memory run instead, with GCC's own "
+                     "libitm: modes, separated by commas, of {}; default: all but the last and unsafe-lr",
+                     tm_mode_forms()))
+      ->type_name("default|MODE,...")
+      ->excludes("--locks");
   app->add_option("--machine", request.plan.where,
                   "a virtual machine, or 'native' (default: native if its transactions work, else " +
                       std::string(kDefaultMachine) + ")")

@@ -29,6 +29,7 @@ struct CompareRequest {
   std::string plan_file;           // of an earlier comparison, which this one repeats
   std::vector<std::string> words;  // the command line, or that of the earlier comparison
   std::string designs;
+  std::string tm_modes;  // empty: designs of locks are compared
   std::string threads;
   experiment::Plan plan;
   std::string json_file;

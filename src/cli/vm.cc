@@ -32,6 +32,7 @@
 #include "cli/options/lock_options.h"
 #include "cli/options/machine_choice.h"
 #include "cli/options/region_options.h"
+#include "cli/options/tm_modes.h"
 #include "cli/show/statistics_json.h"
 #include "cli/verbs.h"
 #include "cli/vm_vary.h"
@@ -67,7 +68,8 @@ constexpr const char* kFromSnapshot = "--from-snapshot";
 
 struct VmRequest {
   vm::Options options;
-  std::string design;  // empty: the guest keeps its own locks
+  std::string design;   // empty: the guest keeps its own locks
+  std::string tm_mode;  // empty: the guest keeps its own libitm
   LockOptions lock;
   std::string statistics_file;
   std::uint32_t variations = 0;  // 0: one run on options.variation
@@ -105,6 +107,9 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
       ->needs(vary);
   app->add_option("--lock", request.design, fmt::format("replace the program's mutexes: {}", design_forms()))
       ->type_name("DESIGN");
+  app->add_option(kTm, request.tm_mode, "run GCC's transactional memory by " + tm_mode_forms())
+      ->type_name("MODE")
+      ->excludes("--lock");
   add_lock_options(*app, request.lock);
   CLI::Option* statistics =
       app->add_option("--stats", request.statistics_file, "write statistics to this file (JSON) at the end")
@@ -189,7 +194,9 @@ void check(const VmRequest& request) {
     throw UsageError(fmt::format("--vary {}: {} has several parts; give it one", request.variations, kStart));
   if (const auto words = as_words(request.options.region); request.options.fast && !words.empty())
     throw UsageError(fmt::format("{} has no effect with {}", words.front(), kFast));
-  if (!request.design.empty()) {
+  if (!request.tm_mode.empty()) {
+    check_tm_mode(request.tm_mode, request.lock);
+  } else if (!request.design.empty()) {
     require_design(request.design);
   } else if (const auto words = as_words(request.lock); !words.empty()) {
     throw UsageError(fmt::format("{} has no effect without --lock", words.front()));
@@ -223,9 +230,10 @@ void make_absolute(vm::Options& options) {
   if (!options.serves.empty()) options.serves = std::filesystem::absolute(options.serves);
 }
 
-// The guest's environment: ours and, with --lock, the library's settings.
+// The guest's environment: ours and, with --lock or --tm, the library's settings.
 std::vector<std::string> guest_environment(const VmRequest& request) {
   std::vector<std::string> environment = copy_environment(environ);
+  if (!request.tm_mode.empty()) set_tm_variables(environment, request.tm_mode);
   if (request.design.empty()) return environment;
   set_lock_variables(environment, request.design, request.lock);
   return environment;
@@ -340,10 +348,15 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request, boo
 
 [[noreturn]] void varied(const VmRequest& request, const Program& program, bool dated) {
   experiment::Plan plan;
-  plan.launch = {program, request.lock, words_for_every_variation(request, dated), true};
+  plan.launch = {.program = program,
+                 .subject = request.tm_mode.empty() ? experiment::Subject::kLocks
+                                                    : experiment::Subject::kTransactionalMemory,
+                 .lock = request.lock,
+                 .vm_words = words_for_every_variation(request, dated),
+                 .keep_statistics = true};
   plan.where = request.options.machine;
   plan.model = true;
-  plan.designs = {request.design};
+  plan.designs = {request.tm_mode.empty() ? request.design : request.tm_mode};
   plan.thread_counts = {std::nullopt};
   plan.runs = request.variations;
   plan.first_seed = request.options.seed;
@@ -372,6 +385,10 @@ Program prepare(VmRequest& request, const Arguments& arguments, const CLI::App& 
   if (!request.design.empty()) {
     request.options.preload.push_back(preload_library());
     tell_what_has_no_effect(program, request);
+  }
+  if (!request.tm_mode.empty()) {
+    require_transactions(program.file, Place::kVirtual, kTm);
+    if (!is_libitm(request.tm_mode)) request.options.preload.push_back(tm_library());
   }
   return program;
 }

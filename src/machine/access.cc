@@ -66,8 +66,8 @@ Reply Access::access(Request request) {
 /// True if L2 has the line with the permission, or if L1 has it and this is its first use after a prefetch;
 /// and the line is not hot; and the prefetches that follow stay within the core. False in a transaction,
 /// because other CPUs read its sets, and while the sibling is in one, because that might lose a line.
-[[gnu::always_inline]] inline bool Access::stays_in_core(const Request& request, const Cpu& cpu, Lookup& found,
-                                                         LocalPrefetches& plan) const {
+[[gnu::always_inline]] inline bool Access::stays_in_core(const Request& request, const Cpu& cpu,
+                                                         Lookup& found, LocalPrefetches& plan) const {
   const Core& core = *cpu.core;
   for (unsigned i = 0; i < core.thread_count; ++i)
     if (core.threads[i]->transaction.active) return false;
@@ -103,8 +103,8 @@ Reply Access::access(Request request) {
                       state.arrival);
 }
 
-/// The access itself, after the CPU's own stalls. `reach` is how far it may reach. An access that stays in the
-/// core (stays_in_core) carries out `plan`, and needs no order for its stalls.
+/// The access itself, after the CPU's own stalls. `reach` is how far it may reach. An access that stays in
+/// the core (stays_in_core) carries out `plan`, and needs no order for its stalls.
 template <Reach reach>
 [[gnu::always_inline]] inline Reply Access::perform(Request& request, Cpu& cpu, Lookup& found,
                                                     const LocalPrefetches& plan) {

@@ -111,7 +111,8 @@ Reply Access::load_old(const Request& request, Cpu& cpu, std::uint32_t entry, Cp
     const WayState lower = place.l2_slot != kNoSlot ? core.l2.state(place.l2_slot) : WayState{};
     const WayState fresh = lower.with_flags(lower.flags & (kPermissions | kDirty));
     if (!place.in_core) place.l2_slot = insert_into_l2(core, request.line, fresh);
-    core.l1.put(place.l1_slot, request.line, fresh.with_flags(fresh.flags | PrivateCache::way_hint(place.l2_slot)));
+    core.l1.put(place.l1_slot, request.line,
+                fresh.with_flags(fresh.flags | PrivateCache::way_hint(place.l2_slot)));
   }
   if (!place.in_core) ++cpu.counts.l2_misses;
   if (!place.in_l3) ++cpu.counts.l3_misses;

@@ -22,7 +22,8 @@ template <class Visit>
   const auto suggest = [&](std::uint64_t wanted) {
     if (wanted >> Tlb::kPageShift == line.value >> Tlb::kPageShift) visit(LineAddr(wanted));
   };
-  if (machine.prefetch.next_line && core.l1.find(LineAddr(line.value - 1)) != kNoSlot) suggest(line.value + 1);
+  if (machine.prefetch.next_line && core.l1.find(LineAddr(line.value - 1)) != kNoSlot)
+    suggest(line.value + 1);
   if (stride != 0) suggest(line.value + static_cast<std::uint64_t>(stride));
 }
 
@@ -69,13 +70,15 @@ bool Prefetching::plan_prefetches(const Request& request, const Cpu& cpu, LocalP
     if (!stays || planned || core.l1.find(wanted) != kNoSlot) return;
     const std::uint32_t slot = core.l2.find(wanted);
     stays = slot != kNoSlot;
-    if (stays && (core.l2.state(slot).flags & cpu.mine(kReadable))) plan.from_l2[plan.count++] = {wanted, slot};
+    if (stays && (core.l2.state(slot).flags & cpu.mine(kReadable)))
+      plan.from_l2[plan.count++] = {wanted, slot};
   });
   return stays;
 }
 
 void Prefetching::prefetch_as_planned(const Request& request, Cpu& cpu, const LocalPrefetches& plan) {
-  if (request.kind == AccessKind::kLoad && strides(request)) cpu.strides.note(request.instruction, request.line);
+  if (request.kind == AccessKind::kLoad && strides(request))
+    cpu.strides.note(request.instruction, request.line);
   for (unsigned i = 0; i < plan.count; ++i)
     prefetch_from_l2(cpu, plan.from_l2[i].line, plan.from_l2[i].l2_slot, start_of_prefetch(request, cpu));
   if (description.prefetch.stream_lines != 0) cpu.core->streamer.take(request.line, plan.stream);

@@ -51,7 +51,8 @@ std::vector<std::uint64_t> lines_for(Streamer& streamer, std::uint64_t line) {
   const Streamer::Lines lines = streamer.observe(LineAddr(line), kAhead);
   expect_equal(step.lines, lines);
   for (const std::uint64_t next : {line - 1, line + 1, line + 2})
-    expect_equal(in_parts.expect(LineAddr(next), kAhead).lines, streamer.expect(LineAddr(next), kAhead).lines);
+    expect_equal(in_parts.expect(LineAddr(next), kAhead).lines,
+                 streamer.expect(LineAddr(next), kAhead).lines);
   std::vector<std::uint64_t> found;
   for (int i = 0; i < lines.count; ++i)
     found.push_back(lines.first + static_cast<std::uint64_t>(std::int64_t{lines.step} * i));

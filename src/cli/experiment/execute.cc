@@ -245,13 +245,15 @@ class Queue {
   bool is_over(std::optional<unsigned> threads) const {
     bool over = false;
     for_each_result([&](const Result& result) {
-      if (result.cell.threads != threads || result.cell.design != kReference) return;
+      if (result.cell.threads != threads || result.cell.design != plan_.reference()) return;
       over |= !plan_.accepts(result.sample) || takes_no_lock(result);
     });
     return plan_.judges_designs && over;
   }
 
-  static bool is_first(const Cell& cell) { return cell.design == kReference && cell.first_of_process() == 0; }
+  bool is_first(const Cell& cell) const {
+    return cell.design == plan_.reference() && cell.first_of_process() == 0;
+  }
   bool takes_no_lock(const Result& result) const {
     return is_first(result.cell) && plan_.accepts(result.sample) && !result.sample.locks.locks_seen;
   }

@@ -340,8 +340,8 @@ class LateReference final : public CellRunner {
   unsigned workers() const override { return 2; }
   bool cancelled() const override { return false; }
   Sample run_cell(const Cell& cell, double) override {
-    if (cell.threads == 2u && cell.design == kReference && cell.run == 0) other_ended_.wait();
-    if (cell.threads == 2u && cell.design != kReference && cell.run == 0) other_ended_.count_down();
+    if (cell.threads == 2u && cell.design == kPthread && cell.run == 0) other_ended_.wait();
+    if (cell.threads == 2u && cell.design != kPthread && cell.run == 0) other_ended_.count_down();
     Sample sample;
     sample.locks.locks_seen = cell.threads == 1u;
     return sample;

@@ -54,6 +54,26 @@ Counted read_counted(const std::filesystem::path& file) {
   return counted;
 }
 
+// The same for a counter file of libelision-tm.
+std::optional<abi::TmCounterTotals> tm_totals(const std::filesystem::path& file) {
+  const auto read = [&](const char* suffix) {
+    const std::string data = abi::read_tm_counter_file((file.string() + suffix).c_str());
+    return abi::sum_tm_counters(data.data(), data.size());
+  };
+  auto totals = read(abi::kCountersAtEnd);
+  if (!totals) totals = read("");
+  const auto earlier = read(abi::kCountersAtBegin);
+  if (totals && earlier) totals->subtract(*earlier);
+  return totals;
+}
+
+std::map<std::string, std::uint64_t> aborts_by_name(const std::uint64_t (&aborts)[abi::kAbortCauses]) {
+  std::map<std::string, std::uint64_t> named;
+  for (std::size_t i = 0; i < abi::kAbortCauses; ++i)
+    if (aborts[i] != 0) named[abi::kAbortCauseNames[i]] = aborts[i];
+  return named;
+}
+
 // The error when creating a file in `directory`; 0: none.
 int error_of_new_file(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / "probe";
@@ -117,11 +137,43 @@ LockCounts lock_counts(const std::vector<abi::CounterTotals>& processes, double 
   counts.commits = sum.commits;
   counts.fallbacks = sum.fallbacks;
   counts.speculations = sum.speculations;
-  for (std::size_t i = 0; i < abi::kAbortCauses; ++i) {
-    if (sum.aborts[i] != 0) counts.aborts[abi::kAbortCauseNames[i]] = sum.aborts[i];
-  }
+  counts.aborts = aborts_by_name(sum.aborts);
   if (ticks_per_second > 0)
     counts.longest_wait_seconds = static_cast<double>(sum.longest_wait_ticks) / ticks_per_second;
+  return counts;
+}
+
+LockCounts tm_counts(const std::filesystem::path& directory) {
+  LockCounts counts;
+  counts.locks_seen = true;
+  abi::TmCounterTotals sum;
+  bool any = false;
+  for (const std::filesystem::path& file : files_in(directory)) {
+    if (file.extension() != abi::kTmCountersExtension) continue;
+    const auto totals = tm_totals(file);
+    if (totals) sum.add(*totals);
+    any |= totals.has_value();
+  }
+  counts.counted = any;
+  const abi::TmCounters& all = sum.counts;
+  counts.acquisitions = sum.hardware_commits() + sum.software_commits() + all.cancels;
+  counts.commits = sum.hardware_commits();
+  counts.fallbacks = sum.software_commits();
+  counts.aborts = aborts_by_name(all.aborts);
+  if (!any) return counts;
+  counts.tm = {.plain_commits = all.plain_commits,
+               .read_only_commits = all.read_only_commits,
+               .logged_commits = all.logged_commits,
+               .fallback_commits = all.fallback_commits,
+               .serial_commits = all.serial_commits,
+               .cancels = all.cancels,
+               .validation_aborts = all.validation_aborts,
+               .segments = all.segments,
+               .segment_accesses = all.segment_accesses,
+               .segment_aborts = all.segment_aborts,
+               .software_segments = all.software_segments,
+               .write_backs = all.write_backs,
+               .write_backs_under_lock = all.write_backs_under_lock};
   return counts;
 }
 

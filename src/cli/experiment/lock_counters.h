@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the counter files of the lock library (abi/counters.h), one per process. If a virtual machine counted
-// a part of the run, the numbers are those of the part.
+// Reads the counter files of the lock library (abi/counters.h) and of libelision-tm (abi/tm_counters.h), one
+// per process. If a virtual machine counted a part of the run, the numbers are those of the part.
 #pragma once
 
 #include <filesystem>
@@ -32,6 +32,10 @@ std::string why_not_counted(const std::filesystem::path& directory);
 
 /// Sums over all processes. `ticks_per_second` is the rate of their time-stamp counter.
 LockCounts lock_counts(const std::vector<abi::CounterTotals>& processes, double ticks_per_second);
+
+/// Sums of libelision-tm's counters over all processes that left them in `directory`. Locks count as seen:
+/// whether a program has transactions is known before it runs.
+LockCounts tm_counts(const std::filesystem::path& directory);
 
 /// The rate of this CPU's time-stamp counter, measured since the first of `processes` started.
 double native_ticks_per_second(const std::vector<abi::CounterTotals>& processes);

@@ -111,7 +111,7 @@ class Trial {
     const double share = round / cells_a_round(plan_);
     if (kSlowerThanFast * fast > share) return std::nullopt;
     simulate(plan_, {.kind = Part::Kind::kFromSecondThread, .seen = seen_});
-    std::vector<Result> tried = run(kReference, std::min(share, limit()));
+    std::vector<Result> tried = run(plan_.reference(), std::min(share, limit()));
     if (timed_out(tried)) return std::nullopt;
     const double one = seconds_of(tried);
     const auto elided = eliding_design(plan_);
@@ -184,7 +184,7 @@ class Trial {
   /// The first windows under the reference; none if they take longer than the limit.
   std::vector<Result> try_reference(std::uint64_t length_ns, double timeout_seconds, unsigned together) {
     simulate_windows(length_ns, together);
-    std::vector<Result> tried = run(kReference, timeout_seconds);
+    std::vector<Result> tried = run(plan_.reference(), timeout_seconds);
     return timed_out(tried) ? std::vector<Result>() : tried;
   }
 

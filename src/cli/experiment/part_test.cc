@@ -21,14 +21,14 @@ class Clock final : public CellRunner {
     EXPECT_EQ(cell.threads, 8u) << "the most";
     ++runs;
     Sample sample;
-    sample.host_seconds = !plan_.samples() ? whole_seconds * (cell.design == kReference ? 1 : times_slower)
-                          : cell.design == kReference ? window_seconds
-                                                      : elided_seconds;
+    sample.host_seconds = !plan_.samples() ? whole_seconds * (cell.design == kPthread ? 1 : times_slower)
+                          : cell.design == kPthread ? window_seconds
+                                                    : elided_seconds;
     sample.seconds = seconds_of_section;
     if (script) script(sample);
     if (sample.host_seconds > timeout_seconds) sample.outcome = Outcome::kTimedOut;
     if (stops) sample.host_seconds = std::min(sample.host_seconds, timeout_seconds);
-    if (!plan_.samples() && cell.design == kReference) allowed = timeout_seconds;
+    if (!plan_.samples() && cell.design == kPthread) allowed = timeout_seconds;
     limits.push_back(timeout_seconds);
     return sample;
   }

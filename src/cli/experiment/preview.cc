@@ -41,16 +41,16 @@ class Looks {
   /// With one number of threads. Nothing: there is no part with several threads to look at.
   std::optional<Preview> look(std::optional<unsigned> threads) {
     constexpr std::uint64_t kAll = 1ULL << 62;
-    if (limits_.enough <= 0) return look_at({threads, kReference}, kAll);
+    if (limits_.enough <= 0) return look_at({threads, plan_.reference()}, kAll);
     constexpr std::uint64_t kFirst = 500'000'000;  // tells how fast fast mode is
-    const std::optional<Preview> first = look_at({threads, kReference}, kFirst);
+    const std::optional<Preview> first = look_at({threads, plan_.reference()}, kFirst);
     if (!first || !first->is_cut) return first;
     const double per_second = static_cast<double>(first->all) / std::max(first->host_seconds, 1e-3);
     const double alone_seconds = static_cast<double>(first->alone) / per_second;
     const double enough =
-        (limits_.enough - alone_seconds) * per_second / times_slower({threads, kReference}, *first);
+        (limits_.enough - alone_seconds) * per_second / times_slower({threads, plan_.reference()}, *first);
     if (!(enough > static_cast<double>(kFirst)) || runner_.cancelled()) return first;
-    return look_at({threads, kReference}, static_cast<std::uint64_t>(std::min(enough, 1e18)));
+    return look_at({threads, plan_.reference()}, static_cast<std::uint64_t>(std::min(enough, 1e18)));
   }
 
   bool timed_out() const { return timed_out_; }

@@ -56,6 +56,7 @@ class Nobody final : public Observer {
 
 class Look : public testing::Test {
  protected:
+  Look() { plan_.designs = {kPthread}; }
   std::vector<Preview> look() { return previews(plan_, runner_, nobody_, {7, 0}).seen; }
   Plan plan_;
   Script runner_;
@@ -107,8 +108,7 @@ class Long : public Look {
       const bool is_cut = end < all_;
       const std::uint64_t seen = is_cut ? end : all_;
       sample.processes = {process(seen, alone_ < all_ ? alone_ : 0, is_cut)};
-      sample.host_seconds =
-          1e-9 * static_cast<double>(seen) * (cell.design == kReference ? 1 : times_slower_);
+      sample.host_seconds = 1e-9 * static_cast<double>(seen) * (cell.design == kPthread ? 1 : times_slower_);
     };
   }
   Previews look(double enough) { return previews(plan_, runner_, nobody_, {1000, enough}); }
@@ -161,7 +161,7 @@ TEST_F(Long, ADesignThatHangsInItsLookCountsAsSlow) {
   const auto usual = runner_.script;
   runner_.script = [usual](const Cell& cell, Sample& sample) {
     usual(cell, sample);
-    if (cell.design != kReference) sample.outcome = Outcome::kTimedOut;
+    if (cell.design != kPthread) sample.outcome = Outcome::kTimedOut;
   };
   const Previews found = look(9.5);
   EXPECT_EQ(found.seen.size(), 1u);

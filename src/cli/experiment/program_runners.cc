@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "abi/lock_variables.h"
+#include "abi/tm_variables.h"
 #include "base/usable_cpus.h"
 #include "cli/experiment/activity_sampler.h"
 #include "cli/experiment/lock_counters.h"
@@ -25,6 +26,7 @@
 #include "cli/host/usage_error.h"
 #include "cli/options/lock_options.h"
 #include "cli/options/region_options.h"
+#include "cli/options/tm_modes.h"
 #include "profile/profile_json.h"
 #include "vm/engine/run.h"
 
@@ -95,9 +97,7 @@ class ProgramRunner : public Runner {
     const auto begin = std::chrono::steady_clock::now();
     ChildRequest request = prepare(cells, directory.path());
     const std::chrono::duration<double> prepared = std::chrono::steady_clock::now() - begin;
-    if (!cell.design.empty()) {
-      set_variable(request.environment, abi::row_of(abi::LockVariable::kCountersDir).name, directory.path());
-    }
+    if (!cell.design.empty()) set_variable(request.environment, counters_variable(), directory.path());
     if (cell.explains) set_variable(request.environment, abi::row_of(abi::LockVariable::kActivity).name, "1");
     request.program = plan_.program();
     request.directory = directory.path();
@@ -109,7 +109,7 @@ class ProgramRunner : public Runner {
     tell_of_left_process(sample.left_running);
     std::vector<Sample> samples = finish(cells, std::move(sample), directory.path());
     samples.front().wait_seconds = prepared.count();
-    if (!cell.design.empty())
+    if (!cell.design.empty() && plan_.compares_locks())
       for (Sample& each : samples) require_counters(each, directory.path());
     return samples;
   }
@@ -120,10 +120,21 @@ class ProgramRunner : public Runner {
   virtual std::vector<Sample> finish(const std::vector<Cell>& cells, Sample sample,
                                      const std::filesystem::path& directory) = 0;
 
+  /// The counts of a run, or of its part that was counted.
+  LockCounts counts_in(const std::filesystem::path& directory, double ticks_per_second) const {
+    return plan_.compares_locks() ? lock_counts(read_counters(directory), ticks_per_second)
+                                  : tm_counts(directory);
+  }
+
   const Plan& plan_;
   const Launch& launch_;
 
  private:
+  const char* counters_variable() const {
+    return plan_.compares_locks() ? abi::row_of(abi::LockVariable::kCountersDir).name
+                                  : abi::row_of(abi::TmVariable::kCountersDir).name;
+  }
+
   // It belongs to another user: the program started it with sudo or the like.
   void tell_of_left_process(pid_t process) const {
     if (process == 0) return;
@@ -159,15 +170,18 @@ class NativeRunner final : public ProgramRunner {
     request.file = launch_.program.file;
     request.words = with_threads(launch_.program.words, cell.threads);
     request.environment = copy_environment(environ);
-    set_lock_variables(request.environment, cell.design, launch_.lock);
-    preload_into(request.file, request.environment);
+    if (plan_.compares_locks()) {
+      set_lock_variables(request.environment, cell.design, launch_.lock);
+      preload_into(request.file, request.environment, preload_library());
+    } else {
+      set_tm_mode(request.environment, request.file, cell.design);
+    }
     return request;
   }
 
   std::vector<Sample> finish(const std::vector<Cell>&, Sample sample,
                              const std::filesystem::path& directory) override {
-    const auto processes = read_counters(directory);
-    sample.locks = lock_counts(processes, native_ticks_per_second(processes));
+    sample.locks = counts_in(directory, native_ticks_per_second(read_counters(directory)));
     return {std::move(sample)};
   }
 };
@@ -212,7 +226,7 @@ class VirtualRunner final : public ProgramRunner {
     // Whatever window a process was in, it deadlocked, and took locks.
     for (const Processes& processes : parts)
       for (const nlohmann::json& process : processes) sample.deadlocked |= process.value("deadlocked", false);
-    sample.locks = lock_counts(read_counters(directory), 0);
+    sample.locks = counts_in(directory, 0);
     sample.host_seconds /= static_cast<double>(cells.size());
     std::vector<Sample> samples(cells.size(), sample);
     const std::vector<std::size_t> order = by_beginning(plan_, cells);
@@ -265,7 +279,7 @@ class VirtualRunner final : public ProgramRunner {
       }
     }
     const bool locks_seen = sample.locks.locks_seen;
-    sample.locks = lock_counts(read_counters(directory), ticks_per_second);
+    sample.locks = counts_in(directory, ticks_per_second);
     sample.locks.locks_seen = locks_seen;
     if (plan_.samples()) take_time_of_a_section(sample, processes);
     const bool as_intended = sample.outcome == Outcome::kEnded &&
@@ -338,7 +352,7 @@ std::vector<std::string> command_with(const Plan& plan, const Cell& cell,
     add({"--machine", plan.where, "--seed", std::to_string(cell.seed), "--variation",
          std::to_string(cell.variation)});
   add(part);
-  if (!cell.design.empty()) add({"--lock", cell.design});
+  if (!cell.design.empty()) add({plan.compares_locks() ? "--lock" : "--tm", cell.design});
   add(as_words(plan.launch.lock));
   add({"--"});
   add(with_threads(plan.launch.program.words, cell.threads));

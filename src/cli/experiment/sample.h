@@ -18,8 +18,14 @@
 
 namespace elision::cli::experiment {
 
-inline constexpr const char* kReference = "pthread";  // the design that others are compared with
-inline constexpr unsigned kMostRuns = 1000;           // of each design
+inline constexpr const char* kPthread = "pthread";  // the design of locks that others are compared with
+inline constexpr unsigned kMostRuns = 1000;         // of each design
+
+/// What designs are of.
+enum class Subject {
+  kLocks,                // options/designs.h
+  kTransactionalMemory,  // options/tm_modes.h
+};
 
 /// Numbers of rounds: at first, and at most while designs are undecided.
 struct Rounds {
@@ -51,6 +57,7 @@ struct Sample;
 /// What every run starts. "{threads}" in the program's words is replaced by the cell's number.
 struct Launch {
   Program program;
+  Subject subject = Subject::kLocks;
   LockOptions lock;
   // For the virtual machine only:
   std::vector<std::string> vm_words;  // more options of `elision vm`
@@ -93,7 +100,7 @@ struct Plan {
   Windows windows;                   // of the part, if it has windows
   std::string where;                 // "native" or the machine's name
   bool model = false;                // true: virtual time from a model, false: a real CPU's clock
-  std::vector<std::string> designs;  // kReference first
+  std::vector<std::string> designs;  // the reference first
   std::vector<std::optional<unsigned>> thread_counts;
   unsigned runs = 3;        // of each design, or rounds: run i of all designs is round i
   unsigned most_runs = 0;   // while designs are undecided, rounds are added up to so many; 0: none are added
@@ -106,7 +113,7 @@ struct Plan {
   std::string metric;            // regular expression whose first group is the result; empty: time
   bool lower_is_better = false;  // of the metric; of time it always is
   bool compare_output = true;
-  bool ignore_failure = false;  // an exit code other than 0 under kReference is the program's normal end
+  bool ignore_failure = false;  // an exit code other than 0 under the reference is the program's normal end
   // Why no lock of the program can be replaced. Empty: some can, or it is not known.
   std::string why_no_locks;
   std::map<std::string, std::string> not_run;  // design -> why it is left out
@@ -118,7 +125,10 @@ struct Plan {
   // False: the plan does not compare designs, so a run without locks or a failing program does not stop it.
   bool judges_designs = true;
 
-  /// Whether this run under kReference shows the program's normal behaviour.
+  /// The design that others are compared with.
+  const std::string& reference() const { return designs.front(); }
+  bool compares_locks() const { return launch.subject == Subject::kLocks; }
+  /// Whether this run under the reference shows the program's normal behaviour.
   bool accepts(const Sample& reference) const;
 
   /// The program's name as the user wrote it.
@@ -147,15 +157,27 @@ enum class Outcome {
   kTimedOut,  // did not end in the time allowed
 };
 
-/// The lock library's counts over all processes and threads of a run.
+/// What libelision-tm counts beside LockCounts (abi/tm_counters.h).
+struct TmCounts {
+  std::uint64_t plain_commits = 0, read_only_commits = 0, logged_commits = 0;  // in hardware
+  std::uint64_t fallback_commits = 0, serial_commits = 0, cancels = 0;
+  std::uint64_t validation_aborts = 0;  // by a stripe that the fallback had locked
+  std::uint64_t segments = 0, segment_accesses = 0, segment_aborts = 0, software_segments = 0;
+  std::uint64_t write_backs = 0, write_backs_under_lock = 0;
+};
+
+/// The lock library's counts over all processes and threads of a run; or those of libelision-tm, whose
+/// acquisitions are transactions, and whose fallbacks are those that did not commit in hardware.
 struct LockCounts {
   bool locks_seen = false;  // a lock that the library can replace was taken
+  bool counted = true;      // false: no library counted, and the numbers say nothing
   std::uint64_t acquisitions = 0;
   std::uint64_t commits = 0;
   std::map<std::string, std::uint64_t> aborts;  // by cause, zeros left out
   std::uint64_t fallbacks = 0;
   std::uint64_t speculations = 0;
   double longest_wait_seconds = 0;
+  std::optional<TmCounts> tm;  // if libelision-tm ran
 };
 
 struct Sample {

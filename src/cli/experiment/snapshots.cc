@@ -140,7 +140,7 @@ std::shared_ptr<const Snapshots::Process> Snapshots::process_of(const Cell& cell
     std::rotate(known, known + 1, processes_.end());
     return processes_.back().second;
   }
-  const std::string design = leaves_rwlocks(cell.design) ? kReference : kDesignOfOurs;
+  const std::string design = leaves_rwlocks(cell.design) ? kPthread : kDesignOfOurs;
   auto process = std::make_shared<const Process>(plan_, cell, design, *at);
   if (processes_.size() == kMostProcesses) processes_.pop_front();
   processes_.emplace_back(key, process);

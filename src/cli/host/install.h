@@ -14,8 +14,11 @@ std::string own_binary();
 /// LD_PRELOAD cannot name it.
 std::string preload_library();
 
-/// Makes `environment` preload the library into `file`, in front of other preloaded libraries, but after the
-/// program's AddressSanitizer, which insists on being first. Throws UsageError as preload_library().
-void preload_into(const std::string& file, std::vector<std::string>& environment);
+/// The same for libelision-tm.so.
+std::string tm_library();
+
+/// Makes `environment` preload `library` into `file`, in front of other preloaded libraries, but after the
+/// program's AddressSanitizer, which insists on being first.
+void preload_into(const std::string& file, std::vector<std::string>& environment, const std::string& library);
 
 }  // namespace elision::cli

@@ -23,6 +23,7 @@
 #include "cli/host/environment.h"
 #include "cli/host/install.h"
 #include "cli/host/program_file.h"
+#include "cli/host/usage_error.h"
 
 namespace elision::cli {
 namespace {
@@ -176,6 +177,47 @@ bool may_lock(const std::string& file, const Names& functions) {
   return may || !read;
 }
 
+// Whether `file` may start transactions: it does itself, or may load code that does.
+bool may_start_transactions(const std::string& file) {
+  const ElfFile object(file);
+  bool may = false;
+  const bool read = object.is_elf() && object.for_each_symbol([&](std::string_view name, bool defined) {
+    may |= !defined && name == "_ITM_beginTransaction";
+  });
+  return may || !read;
+}
+
+// Whether `file` may load libraries or start programs.
+bool is_open_ended(const std::string& file) { return may_lock(file, Names()); }
+
+// The libitm in a list of libraries that is not libitm.so.1; empty: none.
+std::string other_libitm(const std::string& listing) {
+  constexpr std::string_view kName = "libitm.so.";
+  for (std::size_t at = listing.find(kName); at != std::string::npos; at = listing.find(kName, at + 1)) {
+    const std::string name = listing.substr(at, listing.find_first_of(" \n", at) - at);
+    const bool begins_a_word = at == 0 || listing[at - 1] == '\t' || listing[at - 1] == '\n';
+    if (begins_a_word && name != "libitm.so.1") return name;
+  }
+  return {};
+}
+
+// Why no transaction of `file` can be replaced, for a sentence; empty: some can, or it is not known.
+std::string why_no_transaction_is_replaced(const std::string& file, Place place) {
+  const ElfFile program(file);
+  if (!program.is_elf()) return {};
+  const std::string linker = program.interpreter();
+  if (linker.empty()) return kLinkedStatically;
+  if (place == Place::kNative && gains_rights(file)) return "it runs with more rights than its caller";
+  const std::optional<std::string> list = listing(linker, file);
+  if (!list) return {};
+  if (const std::string other = other_libitm(*list); !other.empty())
+    return fmt::format("it uses {}, and libelision-tm stands for libitm.so.1", other);
+  std::vector<std::string> objects = libraries_in(*list);
+  objects.push_back(file);
+  if (is_open_ended(file) || std::any_of(objects.begin(), objects.end(), may_start_transactions)) return {};
+  return "it has none: it was not compiled with -fgnu-tm";
+}
+
 // Whether `file` calls libelision-api. One that is linked with its archive does not show it.
 bool calls_api(const std::string& file) {
   const ElfFile object(file);
@@ -220,6 +262,11 @@ std::string no_lock_sentence(std::string_view program, std::string_view verb, st
       "{} {} no lock that Elision can replace{}, so the design of the lock makes no difference to it{}",
       program, verb, why.empty() ? " in this run" : fmt::format(" ({})", why),
       why == kLinkedStatically ? "; link it dynamically" : "");
+}
+
+void require_transactions(const std::string& file, Place place, std::string_view option) {
+  if (const std::string why = why_no_transaction_is_replaced(without_scripts(file), place); !why.empty())
+    throw UsageError(fmt::format("{}: the transactions of '{}' cannot be replaced: {}", option, file, why));
 }
 
 }  // namespace elision::cli

@@ -82,7 +82,7 @@ class BlockAnalysis {
   BlockAnalysis(const Plan& plan, const std::vector<Result>& results, std::optional<unsigned> threads)
       : plan_(plan), results_(results), threads_(threads) {
     if (plan.uses_metric()) metric_.emplace(plan.metric);
-    reference_ = results_of(results, threads, kReference);
+    reference_ = results_of(results, threads, plan.reference());
     for (const Result& result : results) {
       if (result.cell.threads == threads) rounds_ = std::max(rounds_, std::size_t{result.cell.run} + 1);
     }
@@ -134,7 +134,7 @@ class BlockAnalysis {
   // or a timeout.
   void check(const Result& result, Row& row) const {
     const Sample& sample = result.sample;
-    const bool is_reference = row.design == kReference;
+    const bool is_reference = row.design == plan_.reference();
     if (sample.outcome == Outcome::kTimedOut) {
       fail(row, RowState::kTimedOut, fmt::format("did not end within {} s", limit_text(sample.most_seconds)));
     } else if (!sample.ended() || (is_reference && !plan_.accepts(sample)) ||
@@ -255,20 +255,20 @@ void fill_ratios(const Plan& plan, const Row& reference, Row& row) {
 }
 
 // Runs of other designs that began before the reference design failed.
-void withdraw(std::vector<Row>& rows) {
+void withdraw(const Plan& plan, std::vector<Row>& rows) {
   for (Row& row : rows) {
     if (row.state != RowState::kGood) continue;
     Row other;
     other.design = row.design;
     other.locks.locks_seen = row.locks.locks_seen;
     row = std::move(other);
-    row.remark = fmt::format("not compared, since {} has no result", kReference);
+    row.remark = fmt::format("not compared, since {} has no result", plan.reference());
   }
 }
 
 void fill_speedups(const Plan& plan, std::vector<Row>& rows) {
   const Row& reference = rows.front();
-  if (reference.state != RowState::kGood) return withdraw(rows);
+  if (reference.state != RowState::kGood) return withdraw(plan, rows);
   for (Row& row : rows) {
     if (row.state != RowState::kGood) continue;
     row.sections_an_instruction = reference.sections_an_instruction;

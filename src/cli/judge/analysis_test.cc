@@ -364,7 +364,7 @@ TEST_F(Comparison, DeadlockIsNeverCompared) {
   EXPECT_EQ(sentence(),
             "Nothing to compare: under pthread, prog deadlocked: every thread waited for another.");
   for (Result& result : results_) {
-    if (result.cell.design == kReference) result.sample = timed(1.0);
+    if (result.cell.design == kPthread) result.sample = timed(1.0);
   }
   EXPECT_EQ(block().rows[1].state, RowState::kFailed);
   EXPECT_EQ(block().rows[1].remark, "deadlocked: every thread waited for another");

@@ -16,6 +16,7 @@
 #include "cli/options/amounts.h"
 #include "cli/options/designs.h"
 #include "cli/options/lock_options.h"
+#include "cli/options/tm_modes.h"
 #include "profile/analysis.h"
 
 namespace elision::cli::experiment {
@@ -148,7 +149,7 @@ class LockNames {
 std::vector<Result> with_one_name_for_each_lock(std::vector<Result> results) {
   std::vector<const Result*> references;
   for (const Result& result : results)
-    if (result.cell.design == kReference && has_profile(result) && result.sample.profile->exact)
+    if (result.cell.design == kPthread && has_profile(result) && result.sample.profile->exact)
       references.push_back(&result);
   std::stable_sort(references.begin(), references.end(), [](const Result* a, const Result* b) {
     return a->cell.threads.value_or(0) > b->cell.threads.value_or(0);
@@ -204,9 +205,10 @@ const Block* largest(const std::vector<Block>& blocks, Wanted is_wanted) {
 bool has_verdict(const Block& block) { return !block.verdict.design.empty(); }
 
 std::string run_command(const Plan& plan, const std::string& design, const Block& block) {
-  std::vector<std::string> words = {plan.command, "run", "--lock", design};
+  std::vector<std::string> words = {plan.command, "run", plan.compares_locks() ? "--lock" : kTm, design};
   LockOptions options = plan.launch.lock;
-  if (speculates(design)) options.rtm_always_abort = true;  // else a real CPU runs it without speculation
+  if (plan.compares_locks() && speculates(design))
+    options.rtm_always_abort = true;  // else a real CPU runs it without speculation
   for (const std::string& word : as_words(options)) words.push_back(word);
   words.emplace_back("--");
   for (const std::string& word : with_threads(plan.launch.program.words, block.threads))
@@ -214,7 +216,13 @@ std::string run_command(const Plan& plan, const std::string& design, const Block
   return quoted_for_shell(words);
 }
 
-bool needs_transactions(const std::string& design) { return elides(design) || speculates(design); }
+bool needs_transactions(const Plan& plan, const std::string& design) {
+  return plan.compares_locks() ? elides(design) || speculates(design) : needs_hardware(design);
+}
+
+const char* what_programs_have(const Plan& plan) {
+  return plan.compares_locks() ? "the program's own locks" : "GCC's libitm";
+}
 
 bool sections_conflict(const Block& block) {
   using profile::Cause;
@@ -244,19 +252,21 @@ NextStep run_with(const Plan& plan, const Block& block, const std::string& desig
 
 /// The best design that needs no transactions and clearly gains; null: there is none.
 const Row* best_without_transactions(const Plan& plan, const Block& block) {
-  return fastest(block,
-                 [&](const Row& row) { return !needs_transactions(row.design) && clearly_gains(plan, row); });
+  return fastest(block, [&](const Row& row) {
+    return !needs_transactions(plan, row.design) && clearly_gains(plan, row);
+  });
 }
 
 NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
   const std::string& design = block.verdict.design;
-  if (!needs_transactions(design) || cpu.has_transactions) return run_with(plan, block, design);
+  if (!needs_transactions(plan, design) || cpu.has_transactions) return run_with(plan, block, design);
   const std::string first = plan.model && sections_conflict(block)
                                 ? fmt::format("; compare there first, since {}", kLeastExact)
                                 : "";
   const char* const simulated = plan.model ? "the machine that was simulated, or on " : "";
-  const char* const here =
-      best_without_transactions(plan, block) == nullptr ? " On this CPU, keep the program's own locks." : "";
+  const std::string here = best_without_transactions(plan, block) == nullptr
+                               ? fmt::format(" On this CPU, keep {}.", what_programs_have(plan))
+                               : "";
   return {fmt::format("{}, and {} needs transactions: it may help on {}a Xeon from Ice Lake on{}.{} On a CPU "
                       "with transactions:",
                       cpu.why_none, design, simulated, first, here),
@@ -265,7 +275,7 @@ NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
 
 /// For a CPU without transactions, beside the design that needs them: one that needs none and clearly gains.
 std::optional<NextStep> run_here_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
-  if (cpu.has_transactions || !needs_transactions(block.verdict.design)) return std::nullopt;
+  if (cpu.has_transactions || !needs_transactions(plan, block.verdict.design)) return std::nullopt;
   const Row* const best = best_without_transactions(plan, block);
   if (best == nullptr) return std::nullopt;
   NextStep step = run_with(plan, block, best->design);
@@ -443,14 +453,19 @@ std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blo
          compare_command(plan, {"--ignore-output"}, true)});
   } else if (block->verdict.kind == VerdictKind::kNoOther) {
     steps.push_back(
-        {"Compare other designs (--locks): those of this comparison have no result, and their rows say why.",
+        {fmt::format(
+             "Compare other designs ({}): those of this comparison have no result, and their rows say why.",
+             plan.compares_locks() ? "--locks" : kTm),
          ""});
   }
   if (steps.empty() && block->diagnosis && block->diagnosis->locks_matter)
     steps.push_back(
         {"Take work out of the sections, or split the lock: no design of this comparison is clearly better.",
          ""});
-  if (steps.empty()) steps.push_back({"Change nothing: the program's own locks do as well as any.", ""});
+  if (steps.empty())
+    steps.push_back({fmt::format("Change nothing: {} {} as well as any.", what_programs_have(plan),
+                                 plan.compares_locks() ? "do" : "does"),
+                     ""});
   return steps;
 }
 

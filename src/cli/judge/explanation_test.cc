@@ -206,7 +206,7 @@ TEST_F(Explained, WithoutTransactionsHereTheStepSaysWhere) {
 
 TEST_F(Explained, WhereALockIsToBlameTheTimeIsNotElsewhere) {
   std::vector<Block> blocks = explained(contended());
-  blocks.front().verdict = {VerdictKind::kNoGain, "Stay with pthread.", kReference};
+  blocks.front().verdict = {VerdictKind::kNoGain, "Stay with pthread.", kPthread};
   blocks.front().diagnosis->locks_matter = false;
   const auto looks_elsewhere = [&] {
     const std::vector<NextStep> steps = next_steps(plan_, blocks, {true, ""});

@@ -75,7 +75,7 @@ std::optional<Scaling> scaling_of(const Plan& plan, const std::vector<Block>& bl
     return block->verdict.kind != VerdictKind::kNoLocks;
   });
   if (sorted.size() < 2 || !locks) return std::nullopt;
-  const Row* unit = result_of(*sorted.front(), kReference);
+  const Row* unit = result_of(*sorted.front(), plan.reference());
   if (unit == nullptr) return std::nullopt;
   Scaling scaling;
   for (const Block* block : sorted) scaling.threads.push_back(*block->threads);
@@ -84,8 +84,8 @@ std::optional<Scaling> scaling_of(const Plan& plan, const std::vector<Block>& bl
     if (!curve.points.empty()) scaling.curves.push_back(std::move(curve));
   }
   const ScalingPoint fewest =
-      std::find_if(scaling.curves.begin(), scaling.curves.end(), [](const ScalingCurve& curve) {
-        return curve.design == kReference;
+      std::find_if(scaling.curves.begin(), scaling.curves.end(), [&](const ScalingCurve& curve) {
+        return curve.design == plan.reference();
       })->points.front();
   for (const ScalingCurve& curve : scaling.curves) {
     for (const ScalingPoint& point : curve.points)

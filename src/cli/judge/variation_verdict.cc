@@ -73,24 +73,24 @@ std::string ranking(const Plan& plan, const Contest& c) {
 Verdict no_gain(const Plan& plan, const Contest& c) {
   const double least = 100 * (smallest_gain(plan) - 1);
   return {VerdictKind::kNoGain,
-          fmt::format("Stay with {}: no design gains more than {:.0f} % (the best beats it {}).", kReference,
-                      least, score(c)),
-          kReference};
+          fmt::format("Stay with {}: no design gains more than {:.0f} % (the best beats it {}).",
+                      plan.reference(), least, score(c)),
+          plan.reference()};
 }
 
-Verdict only_variation(const Row& best) {
+Verdict only_variation(const Plan& plan, const Row& best) {
   return {VerdictKind::kOneRun,
           fmt::format("Perhaps {}: {} times {} in the only variation; --vary 8 would show how sure that is.",
-                      best.design, ratio_text(best.speedup), kReference),
+                      best.design, ratio_text(best.speedup), plan.reference()),
           best.design};
 }
 
 Verdict keep(const Plan& plan, const Row& reference, const Row& next) {
   const Contest c = contest(reference, next);
-  std::string text =
-      fmt::format("Stay with {0}: {0} beats {1}, the next best, {2}", kReference, next.design, score(c));
+  std::string text = fmt::format("Stay with {0}: {0} beats {1}, the next best, {2}", plan.reference(),
+                                 next.design, score(c));
   if (!c.settled()) text += ": the ranking of these two is not settled" + turns_on(plan, c);
-  return {c.settled() ? VerdictKind::kKeep : VerdictKind::kNotInEvery, text + ".", kReference};
+  return {c.settled() ? VerdictKind::kKeep : VerdictKind::kNotInEvery, text + ".", plan.reference()};
 }
 
 }  // namespace
@@ -101,9 +101,9 @@ Verdict judge_variations(const Plan& plan, const std::vector<Row>& rows) {
   if (best == &reference) return keep(plan, reference, *best_of(rows, {&reference}));
   const Contest c = contest(*best, reference);
   if (best->speedup <= smallest_gain(plan)) return no_gain(plan, c);
-  if (c.variations == 1) return only_variation(*best);
+  if (c.variations == 1) return only_variation(plan, *best);
   std::string text = fmt::format("{0} {1}: {1} beats {2} {3}", c.settled() ? "Use" : "Perhaps", best->design,
-                                 kReference, score(c));
+                                 plan.reference(), score(c));
   if (!c.settled()) text += ": it does not win in every variation" + turns_on(plan, c);
   text += ".";
   const Row* next = best_of(rows, {best});

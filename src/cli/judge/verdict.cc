@@ -22,7 +22,7 @@ template <typename Wanted>
 Rows others(const std::vector<Row>& rows, Wanted wanted) {
   Rows result;
   for (const Row& row : rows) {
-    const bool candidate = row.state == RowState::kGood && row.speedup > 0 && row.design != kReference;
+    const bool candidate = row.state == RowState::kGood && row.speedup > 0 && &row != &rows.front();
     if (candidate && wanted(row)) result.push_back(&row);
   }
   std::stable_sort(result.begin(), result.end(),
@@ -51,21 +51,22 @@ std::string a_gain(const Plan& plan) {
 
 Verdict no_reference(const Plan& plan, const Row& reference) {
   if (reference.state == RowState::kNotRun) {
-    return {
-        VerdictKind::kNoReference, fmt::format("Nothing to compare: no run under {} ended.", kReference), {}};
+    return {VerdictKind::kNoReference,
+            fmt::format("Nothing to compare: no run under {} ended.", plan.reference()),
+            {}};
   }
   const bool failed = reference.state == RowState::kFailed;
   const bool ends_by_itself = failed && reference.has_exit_code;
   return {VerdictKind::kNoReference,
-          fmt::format("Nothing to compare: under {}, {} {}{}.", kReference, plan.program(),
+          fmt::format("Nothing to compare: under {}, {} {}{}.", plan.reference(), plan.program(),
                       failed ? reference.end : reference.remark,
                       ends_by_itself ? "; --ignore-failure compares programs that end so" : ""),
           {}};
 }
 
-Verdict no_result(const Row& reference) {
+Verdict no_result(const Plan& plan, const Row& reference) {
   return {VerdictKind::kNoReference,
-          fmt::format("Nothing to compare: the result under {} is {}.", kReference,
+          fmt::format("Nothing to compare: the result under {} is {}.", plan.reference(),
                       reference.value.median < 0 ? "below zero" : "zero"),
           {}};
 }
@@ -80,9 +81,9 @@ Verdict no_locks(const Plan& plan, const Block& block, bool ever_locks) {
 
 Verdict keep(const Plan& plan, const Row& next) {
   return {VerdictKind::kKeep,
-          fmt::format("Stay with {}: the next best design, {}, {} {}.", kReference, next.design,
+          fmt::format("Stay with {}: the next best design, {}, {} {}.", plan.reference(), next.design,
                       plan.uses_metric() ? "has" : "is", gain(plan, next)),
-          kReference};
+          plan.reference()};
 }
 
 /// What an interval says about the smallest gain.
@@ -123,9 +124,9 @@ std::string best_of_all(const Plan& plan, const Row& best) {
 Verdict no_gain(const Plan& plan, const Row& best) {
   const char* much = standing(plan, best.interval) == Standing::kNear ? "clearly " : "";
   return {VerdictKind::kNoGain,
-          fmt::format("Stay with {}: no design is {}{} ({}).", kReference, much, a_gain(plan),
+          fmt::format("Stay with {}: no design is {}{} ({}).", plan.reference(), much, a_gain(plan),
                       best_of_all(plan, best)),
-          kReference};
+          plan.reference()};
 }
 
 // `best`: of the designs that are open, which need not be the best of all.
@@ -134,12 +135,12 @@ Verdict unsettled(const Plan& plan, const Row& best) {
     return {VerdictKind::kUnsettled,
             fmt::format("Stay with {}: the runs differ too much to name a design ({}); more of them "
                         "({}) may show one.",
-                        kReference, best_of_all(plan, best), option_for_more(plan)),
-            kReference};
+                        plan.reference(), best_of_all(plan, best), option_for_more(plan)),
+            plan.reference()};
   return {VerdictKind::kUnsettled,
           fmt::format("Stay with {}: these runs do not show whether {} is {} ({}); more of them ({}) may.",
-                      kReference, best.design, a_gain(plan), gain(plan, best), option_for_more(plan)),
-          kReference};
+                      plan.reference(), best.design, a_gain(plan), gain(plan, best), option_for_more(plan)),
+          plan.reference()};
 }
 
 Verdict one_run(const Plan& plan, const Row& best) {
@@ -180,7 +181,7 @@ Rows those(const Plan& plan, const std::vector<Row>& rows, Standing wanted) {
 // leave out smaller, so it does not count.
 std::vector<std::string> imprecise(const Plan& plan, const std::vector<Row>& rows) {
   const double most = (1 + plan.precision) * (plan.samples() ? kWindowsLeaveOut : 1);
-  std::vector<std::string> designs = {kReference};
+  std::vector<std::string> designs = {plan.reference()};
   for (const Row* row : others(rows, [](const Row&) { return true; })) {
     const bool is_known = row->interval && row->interval->high <= row->interval->ratio * most &&
                           row->interval->low * most >= row->interval->ratio;
@@ -205,7 +206,7 @@ Verdict judge_runs(const Plan& plan, const std::vector<Row>& rows) {
 }  // namespace
 
 bool names_other_design(const Block& block) {
-  return !block.verdict.design.empty() && block.verdict.design != kReference;
+  return !block.verdict.design.empty() && block.verdict.design != block.rows.front().design;
 }
 
 bool any_lock_seen(const Block& block) {
@@ -221,7 +222,7 @@ const char* option_for_more(const Plan& plan) {
 std::string gain(const Plan& plan, const Row& row) {
   const auto value = [&](double speedup) { return shows_inverse(plan) ? 1 / speedup : speedup; };
   std::string text = fmt::format("{} times {} {}", ratio_text(value(row.speedup)),
-                                 plan.uses_metric() ? "the result of" : "as fast as", kReference);
+                                 plan.uses_metric() ? "the result of" : "as fast as", plan.reference());
   if (row.interval) {
     const double end = value(row.interval->low), other_end = value(row.interval->high);
     text +=
@@ -244,11 +245,12 @@ Verdict judge(const Plan& plan, const Block& block, bool ever_locks) {
   const std::vector<Row>& rows = block.rows;
   const Row& reference = rows.front();
   if (reference.state != RowState::kGood) return no_reference(plan, reference);
-  if (reference.speedup <= 0) return no_result(reference);
+  if (reference.speedup <= 0) return no_result(plan, reference);
   if (!any_lock_seen(block)) return no_locks(plan, block, ever_locks);
   if (others(rows, [](const Row&) { return true; }).empty()) {
     return {VerdictKind::kNoOther,
-            fmt::format("Stay with {}: no other design ran to the same end.", kReference), kReference};
+            fmt::format("Stay with {}: no other design ran to the same end.", plan.reference()),
+            plan.reference()};
   }
   return plan.varies() ? judge_variations(plan, rows) : judge_runs(plan, rows);
 }
@@ -262,7 +264,7 @@ std::vector<std::string> undecided(const Plan& plan, const std::vector<Row>& row
            standing(plan, interval_between(plan, *winners.front(), row)) == Standing::kOpen;
   });
   if (open.empty()) return {};
-  std::vector<std::string> designs = {kReference};
+  std::vector<std::string> designs = {plan.reference()};
   if (!winners.empty()) designs.push_back(winners.front()->design);
   for (const Row* row : open) designs.push_back(row->design);
   return designs;

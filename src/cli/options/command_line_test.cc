@@ -7,6 +7,7 @@
 #include "cli/options/arguments.h"
 #include "cli/options/designs.h"
 #include "cli/options/lock_options.h"
+#include "cli/options/tm_modes.h"
 
 namespace elision::cli {
 namespace {
@@ -121,6 +122,39 @@ TEST(Designs, ListsAreCheckedNameByName) {
   EXPECT_EQ(error_of([] { parse_designs("tatas,tatas"); }), "lock design 'tatas' is named twice");
   EXPECT_EQ(error_of([] { parse_designs("tatas,,ticket"); }), "a lock design is missing in 'tatas,,ticket'");
   EXPECT_EQ(error_of([] { parse_designs("tatas,"); }), "a lock design is missing in 'tatas,'");
+}
+
+TEST(TmModes, AreToldApart) {
+  EXPECT_TRUE(is_libitm("libitm") && is_libitm("libitm-gl_wt"));
+  EXPECT_FALSE(is_libitm("ale") || is_libitm("serial"));
+  EXPECT_TRUE(needs_hardware("ale-logged") && needs_hardware("hle"));
+  EXPECT_FALSE(needs_hardware("serial") || needs_hardware("libitm"));
+  for (const std::string& mode : default_tm_modes()) EXPECT_NO_THROW(require_tm_mode(mode)) << mode;
+  EXPECT_EQ(default_tm_modes().front(), kLibitm);
+}
+
+TEST(TmModes, SetTheVariablesOfTheirLibrary) {
+  const auto set = [](const std::string& mode) {
+    std::vector<std::string> environment = {"ELISION_TM=hle"};
+    set_tm_variables(environment, mode);
+    return environment;
+  };
+  EXPECT_EQ(set("libitm"), (std::vector<std::string>{"ELISION_TM=hle"})) << "which it ignores";
+  EXPECT_EQ(set("libitm-gl_wt").back(), "ITM_DEFAULT_METHOD=gl_wt");
+  EXPECT_EQ(variable(set("ale-logged"), "ELISION_TM"), "ale");
+  EXPECT_EQ(variable(set("ale-logged"), "ELISION_TM_FAST_PATH"), "logged");
+  EXPECT_EQ(variable(set("ale"), "ELISION_TM_FAST_PATH"), "two-speed");
+}
+
+TEST(TmModes, ListsAreCheckedNameByName) {
+  EXPECT_EQ(parse_tm_modes("hle, ale"), (std::vector<std::string>{"hle", "ale"}));
+  EXPECT_EQ(error_of([] { parse_tm_modes("ale,hel"); }),
+            "unknown mode of transactional memory 'hel'; the nearest is 'hle'");
+  EXPECT_EQ(error_of([] { parse_tm_modes("ale,ale"); }), "mode 'ale' is named twice");
+  LockOptions lock;
+  lock.tries = "3";
+  EXPECT_EQ(error_of([&] { check_tm_mode("ale", lock); }),
+            "--tries is for locks, and has no effect with --tm");
 }
 
 TEST(LockOptions, ValuesAreChecked) {

@@ -38,11 +38,16 @@ std::vector<TableColumn> columns(const Plan& plan) {
                                          : "time";
   std::vector<TableColumn> list = {{"design", true}, {value}};
   if (plan.varies()) {
-    list.insert(list.end(), {{fmt::format("to {}", kReference)}, {"best in"}});
+    list.insert(list.end(), {{fmt::format("to {}", plan.reference())}, {"best in"}});
   } else {
     list.insert(list.end(), {{"speedup"}, {fmt::format("{:.0f} % interval", 100 * kConfidence)}});
   }
-  list.insert(list.end(), {{"CPU time"}, {"commits"}, {"fallbacks"}, {"speculations"}, {"longest wait"}});
+  list.insert(list.end(), {{"CPU time"}, {"commits"}, {"fallbacks"}});
+  if (plan.compares_locks()) {
+    list.insert(list.end(), {{"speculations"}, {"longest wait"}});
+  } else {
+    list.insert(list.end(), {{"a segment"}, {"segment aborts"}, {"write-backs"}});
+  }
   list.push_back({"aborts by cause", true});
   return list;
 }
@@ -58,9 +63,29 @@ std::string format_ratio(const Range& ratio) {
 }
 
 // The reference design has no interval to itself.
-std::string format_interval(const Row& row) {
-  if (!row.interval || row.design == kReference) return kNoValue;
+std::string format_interval(const Plan& plan, const Row& row) {
+  if (!row.interval || row.design == plan.reference()) return kNoValue;
   return fmt::format("[{} - {}]", ratio_text(row.interval->low), ratio_text(row.interval->high));
+}
+
+std::string share_or_dash(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? kNoValue
+                    : fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+/// Of ALE's fallback: accesses in a segment, aborts of its attempts, and write-backs that committed in
+/// hardware.
+void add_tm_cells(const std::optional<TmCounts>& tm, std::vector<std::string>& line) {
+  if (!tm) {
+    line.insert(line.end(), 3, kNoValue);
+    return;
+  }
+  line.push_back(tm->segments == 0 ? kNoValue
+                                   : fmt::format("{:.1f}", static_cast<double>(tm->segment_accesses) /
+                                                               static_cast<double>(tm->segments)));
+  line.push_back(share_or_dash(tm->segment_aborts, tm->segments + tm->segment_aborts));
+  line.push_back(share_or_dash(tm->write_backs - std::min(tm->write_backs, tm->write_backs_under_lock),
+                               tm->write_backs));
 }
 
 std::vector<std::string> cells(const Plan& plan, const Row& row) {
@@ -71,12 +96,17 @@ std::vector<std::string> cells(const Plan& plan, const Row& row) {
     line.push_back(fmt::format("{}/{}", row.leads, plan.variations.size()));
   } else {
     line.push_back(row.speedup > 0 ? ratio_text(row.speedup) + "x" : kNoValue);
-    line.push_back(format_interval(row));
+    line.push_back(format_interval(plan, row));
   }
-  line.insert(line.end(),
-              {format_seconds(row.cpu_seconds), count_or_dash(known.commits), count_or_dash(known.fallbacks),
-               count_or_dash(known.speculations),
-               known.longest_wait_seconds ? format_seconds(*known.longest_wait_seconds) : kNoValue});
+  line.insert(line.end(), {format_seconds(row.cpu_seconds), count_or_dash(known.commits),
+                           count_or_dash(known.fallbacks)});
+  if (!plan.compares_locks()) {
+    add_tm_cells(row.locks.tm, line);
+  } else {
+    line.insert(line.end(),
+                {count_or_dash(known.speculations),
+                 known.longest_wait_seconds ? format_seconds(*known.longest_wait_seconds) : kNoValue});
+  }
   line.push_back(format_aborts(row.locks));
   return line;
 }
@@ -158,7 +188,7 @@ class Values {
 /// Whether a design was not run because nothing could be compared with it, which the verdict says.
 bool is_without_reference(const Plan& plan, const Block& block, const Row& row) {
   return row.state == RowState::kNotRun && block.verdict.kind == VerdictKind::kNoReference &&
-         row.design != kReference && !plan.not_run.contains(row.design);
+         row.design != plan.reference() && !plan.not_run.contains(row.design);
 }
 
 }  // namespace

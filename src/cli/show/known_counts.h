@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which counts of a design are known: one that does not elide has no commits, and glibc's lock
-// counts nothing.
+// counts nothing, nor does GCC's libitm.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@ struct KnownCounts {
 
 inline KnownCounts known_counts(const std::string& design, const LockCounts& locks) {
   KnownCounts known;
-  if (!locks.locks_seen) return known;
-  if (design != kReference) {
+  if (locks.tm) return {locks.acquisitions, locks.commits, locks.fallbacks, {}, {}, true};
+  if (!locks.locks_seen || !locks.counted) return known;
+  if (design != kPthread) {
     known.acquisitions = locks.acquisitions;
     known.longest_wait_seconds = locks.longest_wait_seconds;
   }

@@ -59,15 +59,33 @@ const char* name_of(Outcome outcome) {
   return "unknown";
 }
 
+json tm_json(const TmCounts& tm) {
+  return {{"plain_commits", tm.plain_commits},
+          {"read_only_commits", tm.read_only_commits},
+          {"logged_commits", tm.logged_commits},
+          {"fallback_commits", tm.fallback_commits},
+          {"serial_commits", tm.serial_commits},
+          {"cancels", tm.cancels},
+          {"validation_aborts", tm.validation_aborts},
+          {"segments", tm.segments},
+          {"segment_accesses", tm.segment_accesses},
+          {"segment_aborts", tm.segment_aborts},
+          {"software_segments", tm.software_segments},
+          {"write_backs", tm.write_backs},
+          {"write_backs_under_lock", tm.write_backs_under_lock}};
+}
+
 json counts_json(const std::string& design, const LockCounts& locks) {
   const KnownCounts known = known_counts(design, locks);
-  return {{"locks_seen", locks.locks_seen},
-          {"acquisitions", or_null(known.acquisitions)},
-          {"commits", or_null(known.commits)},
-          {"aborts", locks.aborts},
-          {"fallbacks", or_null(known.fallbacks)},
-          {"speculations", or_null(known.speculations)},
-          {"longest_wait_seconds", or_null(known.longest_wait_seconds)}};
+  json counts = {{"locks_seen", locks.locks_seen},
+                 {"acquisitions", or_null(known.acquisitions)},
+                 {"commits", or_null(known.commits)},
+                 {"aborts", locks.aborts},
+                 {"fallbacks", or_null(known.fallbacks)},
+                 {"speculations", or_null(known.speculations)},
+                 {"longest_wait_seconds", or_null(known.longest_wait_seconds)}};
+  if (locks.tm) counts["transactional_memory"] = tm_json(*locks.tm);
+  return counts;
 }
 
 json ratios_json(const std::vector<std::optional<double>>& ratios) {

@@ -52,7 +52,7 @@ const char* throughput_name(const Plan& plan) {
 
 std::string scaling_heading(const Plan& plan, const Scaling& scaling) {
   return fmt::format("{} over threads, relative to {} with {}{}", plan.uses_metric() ? "Result" : "Speed",
-                     kReference, words_of(scaling.threads.front()),
+                     plan.reference(), words_of(scaling.threads.front()),
                      plan.compares_rates() ? "" : ", if the work is the same with all numbers of threads");
 }
 
@@ -60,7 +60,7 @@ std::string scaling_remark(const Plan& plan, const Scaling& scaling) {
   if (scaling.more_threads_gain) return {};
   return fmt::format("{} design with more threads is shown to be faster than {} with {}.",
                      plan.compares_rates() ? "No" : "If the work is the same with all numbers of threads, no",
-                     kReference, words_of(scaling.threads.front()));
+                     plan.reference(), words_of(scaling.threads.front()));
 }
 
 Table scaling_table(const Scaling& scaling, bool blocks) {

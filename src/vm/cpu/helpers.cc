@@ -379,8 +379,8 @@ Cpu* elision_slow_access(Cpu* cpu) {
   const elision::Cycles known = address_ready(*cpu, check);
   const bool one_line = check.size <= bytes_to_line_end(address);
   const AccessStep step =
-      one_line ? access_line(*cpu, elision::line_of(elision::GuestAddr(address)), kind, known, ready, check.pc,
-                             check.alone)
+      one_line ? access_line(*cpu, elision::line_of(elision::GuestAddr(address)), kind, known, ready,
+                             check.pc, check.alone)
                : access_range(*cpu, address, check.size, kind, known, ready, check.pc, check.alone);
   if (step != AccessStep::kDone) return after(cpu, step);
   const bool atomic = check.kind == static_cast<std::uint8_t>(elision::machine::AccessKind::kAtomic);

@@ -46,8 +46,8 @@ enum class AccessStep {
 };
 
 /// An access by the running CPU to all lines of [address, address + size), at its clock. `ready` becomes the
-/// later of itself and the time at which the value arrives. `instruction` is the load's address for the stride
-/// prefetcher, or 0. `alone`: the instruction makes no other access.
+/// later of itself and the time at which the value arrives. `instruction` is the load's address for the
+/// stride prefetcher, or 0. `alone`: the instruction makes no other access.
 AccessStep access_range(Cpu& cpu, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
                         Cycles address_ready, Cycles& ready, std::uint64_t instruction = 0,
                         bool alone = false);

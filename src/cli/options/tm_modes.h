@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the transactions of a program that is compiled with -fgnu-tm run: by GCC's own libitm under one of its
+// methods, or by libelision-tm in one of its modes (abi/tm_variables.h).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/options/lock_options.h"
+
+namespace elision::cli {
+
+/// The option of `run`, `vm` and `compare`.
+inline constexpr const char* kTm = "--tm";
+
+/// GCC's libitm, which chooses its method itself. The others are compared with it.
+inline constexpr const char* kLibitm = "libitm";
+
+/// The default modes of `elision compare --tm default`, kLibitm first.
+const std::vector<std::string>& default_tm_modes();
+
+/// "libitm, ..., ale or serial", for help texts.
+std::string tm_mode_forms();
+
+/// True if GCC's libitm runs the transactions. It counts nothing.
+bool is_libitm(std::string_view mode);
+
+/// True if the mode is `serial` on a CPU without hardware transactions.
+bool needs_hardware(std::string_view mode);
+
+/// Throws UsageError, naming the nearest mode, unless `name` is one.
+void require_tm_mode(std::string_view name);
+
+/// Throws UsageError if there are options of locks.
+void check_no_lock_options(const LockOptions& lock);
+
+/// Both for the only mode of a run.
+void check_tm_mode(std::string_view name, const LockOptions& lock);
+
+/// The modes in "a,b,c". Throws UsageError, also for an empty or repeated name.
+std::vector<std::string> parse_tm_modes(std::string_view list);
+
+/// Sets the variables for `mode`. The unsafe mode is accepted, since the user has named it.
+void set_tm_variables(std::vector<std::string>& environment, const std::string& mode);
+
+/// The same, and preloads libelision-tm into the program in `file` if the mode is one of its own. Throws
+/// UsageError if the library is missing.
+void set_tm_mode(std::vector<std::string>& environment, const std::string& file, const std::string& mode);
+
+}  // namespace elision::cli
