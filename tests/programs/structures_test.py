@@ -9,7 +9,7 @@ from support import expect_refused, printed, run
 MOST_SEEDS = 20
 THREADS = 6
 MOST_HOST_SECONDS = 3  # of a run without conflict detection, which may hang; another seed is tried then
-PROGRAMS = ("b_plus_tree", "hash", "list", "skip_list", "tree")
+PROGRAMS = ("b_plus_tree", "cache_db", "hash", "list", "skip_list", "tree")
 BACK_ENDS = ("lock", "api", "tl2", "gcc-tm")
 each_program = pytest.mark.parametrize("program", PROGRAMS)
 each_back_end = pytest.mark.parametrize("back_end", BACK_ENDS)

@@ -6,8 +6,8 @@
 // percentage of the operations mutates the set: half of these insert and half remove. An operation is one
 // section. `Set` has
 //
-//   insert(transaction, key, draw), erase(transaction, key)   return whether they changed the set. `draw`:
-//                                                             a random number
+//   insert(transaction, key, draw), erase(transaction, key)   return whether they changed the set, or what
+//                                                             they changed (Change). `draw`: a random number
 //   contains(transaction, key), clear(transaction)
 //   check(), for_each(function)                               while no threads run: return whether the
 //                                                             structure is right; call function(key) for
@@ -52,7 +52,18 @@ inline std::string complaint(const SetOptions&) { return {}; }
 struct alignas(128) Change {
   std::uint64_t keys = 0, sum = 0;  // modulo 2^64
   bool operator==(const Change& other) const { return keys == other.keys && sum == other.sum; }
+  Change& operator+=(const Change& other) {
+    keys += other.keys;
+    sum += other.sum;
+    return *this;
+  }
 };
+
+inline Change if_inserted(bool inserted, Key key) { return inserted ? Change{1, key} : Change(); }
+inline Change if_inserted(const Change& change, Key) { return change; }
+inline Change if_erased(bool erased, Key key) {
+  return erased ? Change{0 - std::uint64_t{1}, 0 - key} : Change();
+}
 
 /// Inserts random keys until the set has the size that the options say.
 template <class Set>
@@ -62,9 +73,7 @@ Change fill(Set& set, const SetOptions& options) {
   Change change;
   while (change.keys < options.size) {
     const Key key = random.below(2 * options.size);
-    if (!set.insert(plain, key, random.below(UINT32_MAX))) continue;
-    ++change.keys;
-    change.sum += key;
+    change += if_inserted(set.insert(plain, key, random.below(UINT32_MAX)), key);
   }
   return change;
 }
@@ -79,18 +88,17 @@ Change operate(Set& set, Thread& thread, const SetOptions& options, unsigned ind
     const std::uint32_t chance = random.below(200), draw = random.below(UINT32_MAX);
     const Key key = random.below(2 * options.size);
     const bool mutates = chance < 2 * options.mutations, puts = chance % 2 == 0;
-    bool changed = false;
+    Change one;
     thread.atomically([&](auto& transaction) {
+      one = Change();
       if (!mutates)
-        changed = set.contains(transaction, key);
+        (void)set.contains(transaction, key);
       else if (puts)
-        changed = set.insert(transaction, key, draw);
+        one = if_inserted(set.insert(transaction, key, draw), key);
       else
-        changed = set.erase(transaction, key);
+        one = if_erased(set.erase(transaction, key), key);
     });
-    if (!mutates || !changed) continue;
-    change.keys += puts ? 1 : 0 - std::uint64_t{1};
-    change.sum += puts ? key : 0 - key;
+    change += one;
   }
   return change;
 }
@@ -100,14 +108,8 @@ template <class Set>
 int check(const Set& set, const std::vector<Change>& changes) {
   if (sections::is_wrong(set.check() ? nullptr : "structure")) return 1;
   Change expected, found;
-  for (const Change& change : changes) {
-    expected.keys += change.keys;
-    expected.sum += change.sum;
-  }
-  set.for_each([&](Key key) {
-    ++found.keys;
-    found.sum += key;
-  });
+  for (const Change& change : changes) expected += change;
+  set.for_each([&](Key key) { found += {1, key}; });
   if (sections::is_wrong(found == expected ? nullptr : "keys")) return 1;
   std::printf("keys: %" PRIu64 "\n", found.keys);
   return 0;
