@@ -3,6 +3,7 @@
 // memory of the thread alone. A move through the write log goes piece by piece, in the direction that never
 // reads what it has written.
 #include "tm/access.h"
+#include "tm/bytes.h"
 #include "tm/exported.h"
 
 namespace elision::tm {
@@ -20,12 +21,12 @@ void copy_piece(Thread& thread, char* to, const char* from, std::size_t bytes, S
   if (sides.reads) {
     read_buffered(thread, from, piece, bytes);
   } else {
-    std::memcpy(piece, from, bytes);
+    move_bytes(piece, from, bytes);
   }
   if (sides.writes) {
     write_buffered(thread, to, piece, bytes);
   } else {
-    std::memcpy(to, piece, bytes);
+    move_bytes(to, piece, bytes);
   }
 }
 
@@ -51,7 +52,8 @@ void* copy(void* to, const void* from, std::size_t bytes, Sides sides) {
     return to;
   }
   if (sides.writes) before_direct_write(thread, to, bytes);
-  return std::memmove(to, from, bytes);
+  move_bytes(to, from, bytes);
+  return to;
 }
 
 void* set(void* to, int value, std::size_t bytes) {
@@ -59,10 +61,11 @@ void* set(void* to, int value, std::size_t bytes) {
   if (bytes == 0) return to;
   if (thread.barriers != Barriers::kBuffered) {
     before_direct_write(thread, to, bytes);
-    return std::memset(to, value, bytes);
+    set_bytes(to, value, bytes);
+    return to;
   }
   char piece[kPieceBytes];
-  std::memset(piece, value, sizeof piece);
+  set_bytes(piece, value, sizeof piece);
   for (std::size_t at = 0; at < bytes; at += kPieceBytes)
     write_buffered(thread, static_cast<char*>(to) + at, piece,
                    bytes - at < kPieceBytes ? bytes - at : kPieceBytes);

@@ -4,6 +4,7 @@
 // A segment begins inside a barrier and runs on in the program's code. If it aborts, the CPU restores
 // registers, stack and the thread's state, and the barrier begins it again.
 #include "htm/rtm.h"
+#include "tm/bytes.h"
 #include "tm/injected_aborts.h"
 #include "tm/software.h"
 
@@ -160,7 +161,7 @@ void write_buffered_word(Thread& thread, void* to, std::uint64_t value, std::siz
 void read_buffered(Thread& thread, const void* from, void* to, std::size_t bytes) {
   pass_checkpoint(thread);
   if (is_own_frame(thread, from)) {
-    std::memcpy(to, from, bytes);
+    move_bytes(to, from, bytes);
     return;
   }
   auto address = reinterpret_cast<std::uint64_t>(from);
@@ -178,7 +179,7 @@ void read_buffered(Thread& thread, const void* from, void* to, std::size_t bytes
 void write_buffered(Thread& thread, void* to, const void* from, std::size_t bytes) {
   pass_checkpoint(thread);
   if (is_own_frame(thread, to)) {
-    std::memcpy(to, from, bytes);
+    move_bytes(to, from, bytes);
     return;
   }
   auto address = reinterpret_cast<std::uint64_t>(to);

@@ -16,6 +16,7 @@
 #include "runtime/raw_output.h"
 #include "tm/counters_region.h"
 #include "tm/ownership.h"
+#include "tm/pages.h"
 #include "tm/software.h"
 #include "tm/thread.h"
 
@@ -82,6 +83,14 @@ void choose_mode() {
   process.two_speed = wants_two_speed();
 }
 
+/// Gives every page of the ownership array memory. Other threads may use it.
+void touch_stripe_locks() {
+  constexpr std::size_t kInPage = kPageBytes / sizeof stripe_locks[0];
+  for (std::size_t i = 0; i < kStripeLocks; i += kInPage)
+    stripe_locks[i].fetch_or(0, std::memory_order_relaxed);
+  stripe_locks[kStripeLocks - 1].fetch_or(0, std::memory_order_relaxed);
+}
+
 void describe() {
   if (!is_given(TmVariable::kVerbose, "1")) return;
   runtime::Line()
@@ -145,6 +154,7 @@ void ensure_set_up() {
     make_thread_key();
     open_counters();
     if (process.mode != TmMode::kSerial) htm::touch_own_code();
+    if (process.mode == TmMode::kAle) touch_stripe_locks();
     describe();
     state.store(State::kDone, std::memory_order_release);
     return;

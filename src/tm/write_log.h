@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "tm/bytes.h"
 #include "tm/pages.h"
 
 namespace elision::tm {
@@ -102,7 +103,7 @@ class WriteLog {
       buckets_ = static_cast<std::uint64_t*>(more);
       reserved_ = bucket_count_;
     } else {
-      std::memset(buckets_, 0, bucket_count_ * sizeof *buckets_);
+      set_bytes(buckets_, 0, bucket_count_ * sizeof *buckets_);
     }
     for (std::uint64_t at = 1; at < entries_.size(); ++at) {
       std::uint64_t& head = buckets_[bucket(entries_[at].word)];
