@@ -32,8 +32,11 @@ def totals(path):
 
 
 def of_folder(folder):
-    """The same of the only process that left a file in `folder`."""
-    (path,) = sorted(folder.glob("*.tm"))
+    """The same of the only process that left a file in `folder`; None without one."""
+    files = sorted(folder.glob("*.tm"))
+    if not files:
+        return None
+    (path,) = files
     return totals(path)
 
 

@@ -9,7 +9,15 @@
 
 namespace elision::abi {
 
-enum class TmVariable : std::size_t { kMode, kAcceptUnsafe, kFastPath, kCountersDir, kVerbose, kCount };
+enum class TmVariable : std::size_t {
+  kMode,
+  kAcceptUnsafe,
+  kFastPath,
+  kRetry,
+  kCountersDir,
+  kVerbose,
+  kCount
+};
 
 struct TmVariableRow {
   const char* name;
@@ -25,6 +33,10 @@ inline constexpr TmVariableRow kTmVariables[] = {
      "1: allow unsafe-lr, which may run on inconsistent memory and corrupt the program"},
     {"ELISION_TM_FAST_PATH", "two-speed", "two-speed, logged",
      "ale: run uninstrumented while no fallback is active or, as the paper, always log writes"},
+    {"ELISION_TM_RETRY", "patient", "patient, hint",
+     "patient: a held lock or a fallback in the way is waited for, and the transaction tried again; hint: as "
+     "the ALE paper, "
+     "only the CPU's own sign counts, and a held lock gives none"},
     {"ELISION_TM_COUNTERS_DIR", "", "a directory", "keep the counters of each process in a file there"},
     {"ELISION_TM_VERBOSE", "0", "0, 1", "say on standard error what was chosen"},
 };

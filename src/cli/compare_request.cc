@@ -112,6 +112,7 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
                      tm_mode_forms()))
       ->type_name("default|MODE,...")
       ->excludes("--locks");
+  add_tm_retry(*app, request.plan.launch.tm_retry);
   app->add_option("--machine", request.plan.where,
                   "a virtual machine, or 'native' (default: native if its transactions work, else " +
                       std::string(kDefaultMachine) + ")")

@@ -26,6 +26,7 @@ namespace {
 struct RunRequest {
   std::string design;
   std::string tm_mode;
+  std::string tm_retry;
   LockOptions lock;
 };
 
@@ -37,6 +38,7 @@ std::unique_ptr<CLI::App> run_options(RunRequest& request) {
   app->add_option(kTm, request.tm_mode, "run GCC's transactional memory by " + tm_mode_forms())
       ->type_name("MODE")
       ->excludes(design);
+  add_tm_retry(*app, request.tm_retry);
   add_lock_options(*app, request.lock);
   return app;
 }
@@ -77,7 +79,7 @@ void tell_without_hardware(const std::string& mode) {
   const Program program = program_of(required_program(arguments, "run --tm " + request.tm_mode));
   require_transactions(program.file, Place::kNative, kTm);
   std::vector<std::string> environment = copy_environment(environ);
-  set_tm_mode(environment, program.file, request.tm_mode);
+  set_tm_mode(environment, program.file, request.tm_mode, request.tm_retry);
   tell_without_hardware(request.tm_mode);
   become(program, environment);
 }

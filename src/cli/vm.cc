@@ -70,6 +70,7 @@ struct VmRequest {
   vm::Options options;
   std::string design;   // empty: the guest keeps its own locks
   std::string tm_mode;  // empty: the guest keeps its own libitm
+  std::string tm_retry;
   LockOptions lock;
   std::string statistics_file;
   std::uint32_t variations = 0;  // 0: one run on options.variation
@@ -110,6 +111,7 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_option(kTm, request.tm_mode, "run GCC's transactional memory by " + tm_mode_forms())
       ->type_name("MODE")
       ->excludes("--lock");
+  add_tm_retry(*app, request.tm_retry);
   add_lock_options(*app, request.lock);
   CLI::Option* statistics =
       app->add_option("--stats", request.statistics_file, "write statistics to this file (JSON) at the end")
@@ -233,7 +235,7 @@ void make_absolute(vm::Options& options) {
 // The guest's environment: ours and, with --lock or --tm, the library's settings.
 std::vector<std::string> guest_environment(const VmRequest& request) {
   std::vector<std::string> environment = copy_environment(environ);
-  if (!request.tm_mode.empty()) set_tm_variables(environment, request.tm_mode);
+  if (!request.tm_mode.empty()) set_tm_variables(environment, request.tm_mode, request.tm_retry);
   if (request.design.empty()) return environment;
   set_lock_variables(environment, request.design, request.lock);
   return environment;
@@ -352,6 +354,7 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request, boo
                  .subject = request.tm_mode.empty() ? experiment::Subject::kLocks
                                                     : experiment::Subject::kTransactionalMemory,
                  .lock = request.lock,
+                 .tm_retry = request.tm_retry,
                  .vm_words = words_for_every_variation(request, dated),
                  .keep_statistics = true};
   plan.where = request.options.machine;

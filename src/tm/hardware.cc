@@ -75,8 +75,15 @@ void wait_for_fallback() {
 
 /// The paper's policy: retry if the hardware says so. A held section lock says nothing about the
 /// transaction, so that is waited for. So is the end of the fallback, unless the next try will log.
+///
+/// Without patience (Process::patient), a transaction that meets a held lock takes the lock itself, as by the
+/// paper's words. Two cases are not theirs: a fallback that begins before a transaction without a log, which
+/// the paper does not have; and Unsafe-LR, of which the paper shows many explicit aborts and few fallbacks.
 bool may_retry(Thread& thread, Status status, bool logged) {
   if (status.is_conflict()) take_auxiliary(thread);
+  if (!process.patient && status.has_code(kCodeFallbackRuns) && !logged) return true;
+  if (!process.patient && (status.raw & Status::kExplicitBit) != 0)
+    return process.mode == TmMode::kUnsafeLr && status.has_code(kCodeLockBusy);
   if (status.has_code(kCodeStripeLocked) || (logged && status.has_code(kCodeFallbackRuns))) {
     wait_for_fallback();
     return true;
@@ -118,7 +125,7 @@ void end_outermost(Thread& thread) {
 
 std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties) {
   for (unsigned tries = 0; tries < kTries; ++tries) {
-    if (subscribes() && Section::is_held(shared.section)) [[unlikely]]
+    if (process.patient && subscribes() && Section::is_held(shared.section)) [[unlikely]]
       Section::wait_until_free(shared.section, nullptr);
     const bool logs = wants_log();
     const Status status = Rtm::begin();
@@ -130,7 +137,7 @@ std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties) {
       return kAbortTransaction;
     }
     if (!may_retry(thread, status, logs)) return 0;
-    if (status.is_conflict() && tries >= kTriesAtOnce)
+    if (process.patient && status.is_conflict() && tries >= kTriesAtOnce)
       (void)locks::pause_units(kBackoffUnits << (tries - kTriesAtOnce));
     if (process.mode == TmMode::kUnsafeLr) Section::wait_until_free(shared.section, nullptr);
   }

@@ -73,6 +73,12 @@ bool wants_two_speed() {
   refuse(TmVariable::kFastPath, " is not a fast path: two-speed or logged");
 }
 
+bool wants_patience() {
+  if (is_given(TmVariable::kRetry, "patient")) return true;
+  if (is_given(TmVariable::kRetry, "hint")) return false;
+  refuse(TmVariable::kRetry, " is not a rule for another try: patient or hint");
+}
+
 void choose_mode() {
   process.has_rtm = htm::detect_cpu().has_rtm;
   process.mode = wanted_mode(process.has_rtm);
@@ -81,6 +87,7 @@ void choose_mode() {
            " may corrupt the program; set ELISION_TM_ACCEPT_UNSAFE=1 to run it all the same");
   if (!process.has_rtm) process.mode = TmMode::kSerial;
   process.two_speed = wants_two_speed();
+  process.patient = wants_patience();
 }
 
 /// Gives every page of the ownership array memory. Other threads may use it.
@@ -100,6 +107,7 @@ void describe() {
       .text(process.mode != TmMode::kAle ? ""
             : process.two_speed          ? ", two-speed"
                                          : ", logged")
+      .text(process.patient ? "" : ", tries by hint")
       .write_to(STDERR_FILENO);
 }
 

@@ -10,6 +10,7 @@ namespace elision::tm {
 struct Process {
   abi::TmMode mode = abi::TmMode::kSerial;  // in force: serial if hardware transactions do not commit
   bool two_speed = true;                    // ale: the fast path may run without write logging
+  bool patient = true;                      // waits for held locks and fallbacks before another try
   bool has_rtm = false;
   const char* counters_directory = nullptr;
 };

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the tests of src/tm run a program: under one library, mode and path."""
 
-import counters
+import sys
+
 import support
+
+sys.path.insert(0, str(support.ROOT / "tools"))
+
+import tm_counters as counters  # noqa: E402
 
 # Every way in which a transaction may run; `software` makes each transaction leave the hardware.
 WAYS = {

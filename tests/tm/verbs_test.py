@@ -4,6 +4,7 @@
 import json
 
 import pytest
+import tm
 from support import expect_refused
 
 OWN_MODES = ("serial", "hle", "hle-scm", "unsafe-lr", "ale", "ale-logged")
@@ -49,6 +50,8 @@ def test_run_says_what_the_cpu_lacks(elision, program, mode):
         (("--tm", "al"), ("mode of transactional memory 'al'", "'ale'")),
         (("--tm", "ale", "--lock", "htm-1"), ("--tm", "--lock")),
         (("--tm", "ale", "--wait", "spin"), ("--wait is for locks",)),
+        (("--tm", "ale", "--tm-retry", "hints"), ("--tm-retry", "hint")),
+        (("--tm-retry", "hint"), ("--tm",)),
     ],
 )
 @pytest.mark.parametrize("verb", ["run", "vm"])
@@ -138,3 +141,16 @@ def test_native_comparison_leaves_out_what_needs_hardware(elision, folder):
     states = {row["design"]: (row["state"], row.get("remark", "")) for row in block["rows"]}
     left_out = ("not-run", "needs hardware transactions, which ELISION_HIDE_RTM=1 hides")
     assert states == {**{m: ("good", "") for m in (*METHODS, "serial")}, **{m: left_out for m in ("hle", "hle-scm", "ale")}}
+
+
+def test_without_patience_a_held_lock_makes_others_take_it(elision, folder):
+    """Under hle. The transactions that take it make a system call."""
+    serial = {}
+    for retry in ("patient", "hint"):
+        words = [elision.build / "tests" / "tm_histories", 1, 40, 300]
+        where = folder / retry
+        where.mkdir()
+        ending = elision.vm(words, (*XEON, "--tm", "hle", "--tm-retry", retry), environment={"ELISION_TM_COUNTERS_DIR": str(where)})
+        assert ending.status == 0
+        serial[retry] = tm.counters.of_folder(where)["serial_commits"]
+    assert serial["hint"] > 1.5 * serial["patient"]

@@ -174,7 +174,7 @@ class NativeRunner final : public ProgramRunner {
       set_lock_variables(request.environment, cell.design, launch_.lock);
       preload_into(request.file, request.environment, preload_library());
     } else {
-      set_tm_mode(request.environment, request.file, cell.design);
+      set_tm_mode(request.environment, request.file, cell.design, launch_.tm_retry);
     }
     return request;
   }
@@ -354,6 +354,7 @@ std::vector<std::string> command_with(const Plan& plan, const Cell& cell,
   add(part);
   if (!cell.design.empty()) add({plan.compares_locks() ? "--lock" : "--tm", cell.design});
   add(as_words(plan.launch.lock));
+  if (!plan.launch.tm_retry.empty()) add({kTmRetry, plan.launch.tm_retry});
   add({"--"});
   add(with_threads(plan.launch.program.words, cell.threads));
   return words;

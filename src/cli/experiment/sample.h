@@ -59,6 +59,7 @@ struct Launch {
   Program program;
   Subject subject = Subject::kLocks;
   LockOptions lock;
+  std::string tm_retry;  // empty: the library's default
   // For the virtual machine only:
   std::vector<std::string> vm_words;  // more options of `elision vm`
   bool keep_statistics = false;       // in the samples

@@ -210,6 +210,7 @@ std::string run_command(const Plan& plan, const std::string& design, const Block
   if (plan.compares_locks() && speculates(design))
     options.rtm_always_abort = true;  // else a real CPU runs it without speculation
   for (const std::string& word : as_words(options)) words.push_back(word);
+  if (!plan.launch.tm_retry.empty()) words.insert(words.end(), {kTmRetry, plan.launch.tm_retry});
   words.emplace_back("--");
   for (const std::string& word : with_threads(plan.launch.program.words, block.threads))
     words.push_back(word);

@@ -136,7 +136,7 @@ TEST(TmModes, AreToldApart) {
 TEST(TmModes, SetTheVariablesOfTheirLibrary) {
   const auto set = [](const std::string& mode) {
     std::vector<std::string> environment = {"ELISION_TM=hle"};
-    set_tm_variables(environment, mode);
+    set_tm_variables(environment, mode, "");
     return environment;
   };
   EXPECT_EQ(set("libitm"), (std::vector<std::string>{"ELISION_TM=hle"})) << "which it ignores";

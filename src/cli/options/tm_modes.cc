@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "abi/tm_variables.h"
@@ -75,7 +76,18 @@ std::vector<std::string> parse_tm_modes(std::string_view list) {
   return modes;
 }
 
-void set_tm_variables(std::vector<std::string>& environment, const std::string& mode) {
+void add_tm_retry(CLI::App& app, std::string& retry) {
+  app.add_option(
+         kTmRetry, retry,
+         "with --tm: another try in hardware also after a held lock or a fallback, which is waited for "
+         "(patient, the default); or, as the ALE paper, only where the CPU says so (hint)")
+      ->type_name("patient|hint")
+      ->check(CLI::IsMember({"patient", "hint"}))
+      ->needs(kTm);
+}
+
+void set_tm_variables(std::vector<std::string>& environment, const std::string& mode,
+                      const std::string& retry) {
   if (mode.starts_with(kMethodPrefix))
     set_variable(environment, "ITM_DEFAULT_METHOD", mode.substr(kMethodPrefix.size()));
   if (is_libitm(mode)) return;
@@ -84,10 +96,12 @@ void set_tm_variables(std::vector<std::string>& environment, const std::string& 
                logged ? mode.substr(0, mode.size() - kLoggedSuffix.size()) : mode);
   set_variable(environment, name_of(TmVariable::kFastPath), logged ? "logged" : "two-speed");
   set_variable(environment, name_of(TmVariable::kAcceptUnsafe), "1");
+  if (!retry.empty()) set_variable(environment, name_of(TmVariable::kRetry), retry);
 }
 
-void set_tm_mode(std::vector<std::string>& environment, const std::string& file, const std::string& mode) {
-  set_tm_variables(environment, mode);
+void set_tm_mode(std::vector<std::string>& environment, const std::string& file, const std::string& mode,
+                 const std::string& retry) {
+  set_tm_variables(environment, mode, retry);
   if (!is_libitm(mode)) preload_into(file, environment, tm_library());
 }
 

@@ -9,10 +9,15 @@
 
 #include "cli/options/lock_options.h"
 
+namespace CLI {
+class App;
+}
+
 namespace elision::cli {
 
-/// The option of `run`, `vm` and `compare`.
+/// The options of `run`, `vm` and `compare`.
 inline constexpr const char* kTm = "--tm";
+inline constexpr const char* kTmRetry = "--tm-retry";
 
 /// GCC's libitm, which chooses its method itself. The others are compared with it.
 inline constexpr const char* kLibitm = "libitm";
@@ -41,11 +46,17 @@ void check_tm_mode(std::string_view name, const LockOptions& lock);
 /// The modes in "a,b,c". Throws UsageError, also for an empty or repeated name.
 std::vector<std::string> parse_tm_modes(std::string_view list);
 
-/// Sets the variables for `mode`. The unsafe mode is accepted, since the user has named it.
-void set_tm_variables(std::vector<std::string>& environment, const std::string& mode);
+/// Adds --tm-retry, which needs --tm.
+void add_tm_retry(CLI::App& app, std::string& retry);
+
+/// Sets the variables for `mode`, and for `retry` unless that is empty. The unsafe mode is accepted, since
+/// the user has named it.
+void set_tm_variables(std::vector<std::string>& environment, const std::string& mode,
+                      const std::string& retry);
 
 /// The same, and preloads libelision-tm into the program in `file` if the mode is one of its own. Throws
 /// UsageError if the library is missing.
-void set_tm_mode(std::vector<std::string>& environment, const std::string& file, const std::string& mode);
+void set_tm_mode(std::vector<std::string>& environment, const std::string& file, const std::string& mode,
+                 const std::string& retry);
 
 }  // namespace elision::cli
