@@ -36,11 +36,11 @@ def command(build, cell, statistics, seconds):
     return words + (["--opt"] if cell.opt else [])
 
 
-def run_words(words, but=()):
+def run_words(words, but=(), environment=None):
     """The finished process, with exit code 0 or one of `but`; a run that hangs ends with its command instead of holding up the
-    rest for ever."""
+    rest for ever. `environment`: beside this process's."""
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=MOST_SECONDS, env={**os.environ, **(environment or {})})
     except subprocess.TimeoutExpired as late:
         raise CellFailed(f"did not end within {MOST_SECONDS} s: {' '.join(words)}") from late
     if done.returncode != 0 and done.returncode not in but:

@@ -125,9 +125,53 @@ def _program_type(result):
     return 2 if _aborts_a_commit(result) < 1 else 3
 
 
+def _transactional_memory(result):
+    """Returns what libelision-tm counted (tools/tm_counters.py)."""
+    return _counted("transactional_memory", result)
+
+
+def _percent(part, whole, what):
+    if whole == 0:
+        raise NotMeasured(f"a run without {what}")
+    return 100 * part / whole
+
+
+def _fallback_percent(result):
+    """Returns the percentage of the program's transactions that did not commit as one hardware transaction."""
+    counts = _transactional_memory(result)
+    return _percent(counts["fallback_commits"] + counts["serial_commits"], counts["commits"], "transactions")
+
+
+def _fast_path_percent(*causes):
+    """Returns the function that gives the percentage of the fast path's attempts that abort for one of the causes."""
+    def percent(result):
+        counts = _transactional_memory(result)
+        aborts = sum(count for name, count in counts.items() if name in FAST_PATH_ABORTS)
+        attempts = aborts + counts["plain_commits"] + counts["read_only_commits"] + counts["logged_commits"]
+        return _percent(sum(counts[f"{cause}_aborts"] for cause in causes), attempts, "attempts in hardware")
+    return percent
+
+
+FAST_PATH_ABORTS = [f"{cause}_aborts" for cause in ("lock_busy", "explicit", "conflict", "capacity", "nested", "debug", "other")]
+
+
+def _write_back_percent(result):
+    """Returns the percentage of write-backs that committed as one hardware transaction."""
+    counts = _transactional_memory(result)
+    return _percent(counts["write_backs"] - counts["write_backs_under_lock"], counts["write_backs"], "write-backs")
+
+
+def _segment_accesses(result):
+    """Returns the mean number of accesses in a hardware segment of the fallback."""
+    counts = _transactional_memory(result)
+    return _percent(counts["segment_accesses"], counts["segments"], "segments") / 100
+
+
 COUNTED = {"abort percent": _abort_percent, "part speed": _part_speed, "tries": _tries, "conflict percent": _conflict_percent,
            "section percent": _section_percent, "aborts a commit": _aborts_a_commit,
-           "program type": _program_type}
+           "program type": _program_type, "fallback percent": _fallback_percent, "write-back percent": _write_back_percent,
+           "segment accesses": _segment_accesses, "conflict abort percent": _fast_path_percent("conflict"),
+           "explicit abort percent": _fast_path_percent("explicit", "lock_busy"), "capacity abort percent": _fast_path_percent("capacity")}
 METRICS = {"throughput": _throughput, "abort percent": _abort_percent, "software abort percent": _software_abort_percent, **COUNTED}
 
 

@@ -17,6 +17,7 @@ import forecast
 import host
 import outcomes
 import tables
+import tm_counters
 
 FORMAT = "results 2"  # another format has other keys
 INTERVAL = 30  # seconds between two lines that say how far it is, where there is no terminal
@@ -29,9 +30,11 @@ def run_cell(plan, key):
         statistics = pathlib.Path(folder) / "statistics.json"
         words = [str(statistics) if word == plan["statistics"] else word for word in plan["keys"][key]]
         begin = time.monotonic()
-        done = cells.run_words(words)
+        done = cells.run_words(words, environment={"ELISION_TM_COUNTERS_DIR": folder})
         seconds = time.monotonic() - begin
         totals = claims.totals_of(json.loads(statistics.read_text()))
+        if transactions := tm_counters.of_folder(pathlib.Path(folder)):
+            totals["transactional_memory"] = transactions
     result = {"output": done.stdout, "totals": totals, "seconds": seconds, **plan["tree"]}
     host.write_page(pathlib.Path(plan["folder"]) / f"{key}.json", json.dumps(result))
 
