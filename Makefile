@@ -30,7 +30,7 @@ REAL_PROGRAMS := sysbench kyotocabinet-utils rocksdb-tools
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install deb demo demo-full demo-barrier claims repro repro-full fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-sampling bench-snapshots real-programs clean help
+.PHONY: build install deb demo demo-full demo-barrier claims repro repro-full fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-sampling bench-snapshots bench-tm real-programs clean help
 
 # Builds build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -237,6 +237,13 @@ bench-snapshots:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/bench-snapshots --build $(BUILD)
+
+# Programs with transactions of GCC under its libitm and under libelision-tm, natively and on the virtual machine; writes
+# docs/measured/tm.md. Some 20 minutes on two CPUs.
+bench-tm:
+	@tools/install-packages "make bench-tm" $(BUILD_PACKAGES) $(BENCH_PACKAGES)
+	@$(MAKE) --no-print-directory compile
+	@tools/bench-tm --build $(BUILD)
 
 # What compare says within its default budget about three long programs, and how long it takes; writes docs/measured/answers.md. Ten minutes on
 # two CPUs. With WHOLE=1 also the leading designs as whole runs, for hours. If it is interrupted, it repeats only the interrupted comparison.
