@@ -48,10 +48,11 @@ Function* needed(Function* function) {
   return function;
 }
 
-void* note_allocated(void* memory, void (*function)(void*, std::size_t)) {
+void* note_allocated(void* memory, std::size_t bytes, void (*function)(void*, std::size_t)) {
   Thread& thread = this_thread;
-  if (thread.barriers == Barriers::kUndone && memory != nullptr)
-    thread.logs->allocated.push({memory, function, 0});
+  if (memory == nullptr) return memory;
+  if (thread.barriers == Barriers::kUndone) thread.logs->allocated.push({memory, function, 0});
+  if (thread.barriers == Barriers::kBuffered) thread.logs->fresh.note(memory, bytes);
   return memory;
 }
 
@@ -76,21 +77,25 @@ void keep_allocated(void* memory) {
   }
 }
 
-ELISION_TM_EXPORT void* _ITM_malloc(std::size_t size) { return note_allocated(malloc(size), free_memory); }
+ELISION_TM_EXPORT void* _ITM_malloc(std::size_t size) {
+  return note_allocated(malloc(size), size, free_memory);
+}
 ELISION_TM_EXPORT void* _ITM_calloc(std::size_t count, std::size_t size) {
-  return note_allocated(calloc(count, size), free_memory);
+  return note_allocated(calloc(count, size), count * size, free_memory);
 }
 ELISION_TM_EXPORT void _ITM_free(void* memory) { free_later(memory, free_memory); }
 
-ELISION_TM_EXPORT void* _ZGTtnwm(std::size_t size) { return note_allocated(needed(_Znwm)(size), delete_one); }
+ELISION_TM_EXPORT void* _ZGTtnwm(std::size_t size) {
+  return note_allocated(needed(_Znwm)(size), size, delete_one);
+}
 ELISION_TM_EXPORT void* _ZGTtnam(std::size_t size) {
-  return note_allocated(needed(_Znam)(size), delete_array);
+  return note_allocated(needed(_Znam)(size), size, delete_array);
 }
 ELISION_TM_EXPORT void* _ZGTtnwmRKSt9nothrow_t(std::size_t size, const std::nothrow_t*) {
-  return note_allocated(needed(_ZnwmRKSt9nothrow_t)(size, nothrow()), delete_one_nothrow);
+  return note_allocated(needed(_ZnwmRKSt9nothrow_t)(size, nothrow()), size, delete_one_nothrow);
 }
 ELISION_TM_EXPORT void* _ZGTtnamRKSt9nothrow_t(std::size_t size, const std::nothrow_t*) {
-  return note_allocated(needed(_ZnamRKSt9nothrow_t)(size, nothrow()), delete_array_nothrow);
+  return note_allocated(needed(_ZnamRKSt9nothrow_t)(size, nothrow()), size, delete_array_nothrow);
 }
 ELISION_TM_EXPORT void _ZGTtdlPv(void* memory) { free_later(memory, delete_one); }
 ELISION_TM_EXPORT void _ZGTtdaPv(void* memory) { free_later(memory, delete_array); }
@@ -108,7 +113,7 @@ ELISION_TM_EXPORT void _ZGTtdlPvmRKSt9nothrow_t(void* memory, std::size_t size, 
 }
 
 ELISION_TM_EXPORT void* _ITM_cxa_allocate_exception(std::size_t size) {
-  return note_allocated(needed(__cxa_allocate_exception)(size), free_exception);
+  return note_allocated(needed(__cxa_allocate_exception)(size), size, free_exception);
 }
 ELISION_TM_EXPORT void _ITM_cxa_free_exception(void* exception) { free_later(exception, free_exception); }
 

@@ -32,6 +32,11 @@ constexpr std::uint32_t kCommitsToGrow = 4;
   return at >= stack_pointer && at < thread.outer_cfa;
 }
 
+/// Whether barriers access the address directly.
+[[gnu::always_inline]] inline bool is_own(const Thread& thread, const void* address) {
+  return is_own_frame(thread, address) || thread.logs->fresh.has(address);
+}
+
 /// Outside of a segment, the lock must be visible before the location is read.
 [[gnu::always_inline]] inline void lock_stripe(Thread& thread, std::uint64_t word) {
   const std::uint32_t stripe = stripe_of(reinterpret_cast<const void*>(word));
@@ -142,14 +147,13 @@ void write_back(Thread& thread) {
 std::uint64_t read_buffered_word(Thread& thread, const void* from, std::size_t bytes) {
   pass_checkpoint(thread);
   const Part part = part_at(reinterpret_cast<std::uint64_t>(from), bytes);
-  if (is_own_frame(thread, from))
-    return *reinterpret_cast<const volatile std::uint64_t*>(part.word) >> part.shift;
+  if (is_own(thread, from)) return *reinterpret_cast<const volatile std::uint64_t*>(part.word) >> part.shift;
   return read_word(thread, part.word, part.mask) >> part.shift;
 }
 
 void write_buffered_word(Thread& thread, void* to, std::uint64_t value, std::size_t bytes) {
   pass_checkpoint(thread);
-  if (is_own_frame(thread, to)) {
+  if (is_own(thread, to)) {
     std::memcpy(to, &value, bytes);
     return;
   }
@@ -160,7 +164,7 @@ void write_buffered_word(Thread& thread, void* to, std::uint64_t value, std::siz
 
 void read_buffered(Thread& thread, const void* from, void* to, std::size_t bytes) {
   pass_checkpoint(thread);
-  if (is_own_frame(thread, from)) {
+  if (is_own(thread, from)) {
     move_bytes(to, from, bytes);
     return;
   }
@@ -178,7 +182,7 @@ void read_buffered(Thread& thread, const void* from, void* to, std::size_t bytes
 
 void write_buffered(Thread& thread, void* to, const void* from, std::size_t bytes) {
   pass_checkpoint(thread);
-  if (is_own_frame(thread, to)) {
+  if (is_own(thread, to)) {
     move_bytes(to, from, bytes);
     return;
   }

@@ -40,6 +40,7 @@ std::uint32_t begin_fallback(Thread& thread, const Registers& registers) {
   thread.outer_cfa = registers.cfa;
   thread.last_locked = kStripeLocks;
   thread.logs->writes.clear();
+  thread.logs->fresh.clear();
   start_segment(thread);
   return kRunInstrumented;
 }

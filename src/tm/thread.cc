@@ -39,6 +39,7 @@ Logs* make_logs() {
   logs->checkpoints.reserve_first();
   logs->at_commit.reserve_first();
   logs->at_cancel.reserve_first();
+  logs->fresh.reserve_first();
   logs->allocated.reserve_first();
   logs->freed.reserve_first();
   return logs;
@@ -50,6 +51,7 @@ void give_back(Logs* logs) {
   logs->checkpoints.give_back();
   logs->at_commit.give_back();
   logs->at_cancel.give_back();
+  logs->fresh.give_back();
   logs->allocated.give_back();
   logs->freed.give_back();
   give_pages_back(logs, kLogsBytes);

@@ -9,6 +9,7 @@
 
 #include "abi/tm_counters.h"
 #include "tm/abi.h"
+#include "tm/fresh_memory.h"
 #include "tm/pages.h"
 #include "tm/undo_log.h"
 #include "tm/write_log.h"
@@ -91,6 +92,7 @@ struct Logs {
   Array<Checkpoint> checkpoints;
   Array<UserAction> at_commit;
   Array<UserAction> at_cancel;
+  FreshMemory fresh;
   Array<Deallocation> allocated;
   Array<Deallocation> freed;
 };

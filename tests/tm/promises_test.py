@@ -10,7 +10,7 @@ import pytest
 import support
 import tm
 
-PROGRAMS = ("allocation", "cancel", "clones", "dead_frames", "exceptions", "inspection", "irrevocable", "nesting", "types", "user_actions")
+PROGRAMS = ("allocation", "cancel", "clones", "dead_frames", "exceptions", "fresh_memory", "inspection", "irrevocable", "nesting", "types", "user_actions")
 LIBITM_METHODS = ("gl_wt", "ml_wt")
 
 

@@ -58,9 +58,10 @@ class Plain {
     return place;
   }
   /// Allocates and constructs a T, which no other thread sees before a write() publishes it. T needs no
-  /// destructor. Returns null if memory is exhausted.
+  /// destructor. Returns null if memory is exhausted. Arguments go by reference: GCC copies an aggregate that
+  /// is passed by value without barriers.
   template <class T, class... Arguments>
-  T* make(Arguments... arguments) {
+  T* make(const Arguments&... arguments) {
     static_assert(std::is_trivially_destructible_v<T>);
     void* const memory = std::malloc(kSizeOf<T>);
     return memory == nullptr ? nullptr : new (memory) T{arguments...};

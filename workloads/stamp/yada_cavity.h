@@ -23,7 +23,7 @@ class Cavity {
   /// Finds the cavity of `point`, beginning with the element `first` in it. With `splits`, if the point
   /// encroaches a segment, returns that segment and leaves the cavity incomplete. Else returns null.
   template <class Transaction>
-  Element* grow(Transaction& transaction, Element* first, Point point, bool splits) {
+  Element* grow(Transaction& transaction, Element* first, const Point& point, bool splits) {
     point_ = point;
     elements_[0] = first;
     number_ = 1;
@@ -86,7 +86,7 @@ class Cavity {
   }
 
   template <class Transaction>
-  long insert_segment(Transaction& transaction, Mesh& mesh, Point end) {
+  long insert_segment(Transaction& transaction, Mesh& mesh, const Point& end) {
     Element* const segment = transaction.template make<Element>(point_, end);
     if (segment == nullptr) return 0;
     mesh.insert(transaction, segment, sides_.get(), sides_number_);

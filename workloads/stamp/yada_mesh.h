@@ -43,12 +43,12 @@ using Neighbours = stamp::List<Element, CompareElements>;
 
 /// A triangle, or a segment of the boundary. 256 bytes, as the original's.
 struct Element {
-  Element(Point a, Point b) : corners{a, b, b}, number(2), centre(midpoint(a, b)) {
+  Element(const Point& a, const Point& b) : corners{a, b, b}, number(2), centre(midpoint(a, b)) {
     if (b < a) corners[0] = b, corners[1] = corners[2] = a;
     edges[0] = {&corners[0], &corners[1]};
     shortest_squared = static_cast<double>(dot(b - a, b - a));
   }
-  Element(Point a, Point b, Point c) : corners{a, b, c}, number(3) {
+  Element(const Point& a, const Point& b, const Point& c) : corners{a, b, c}, number(3) {
     if (twice_area(a, b, c) < 0) corners[1] = c, corners[2] = b;
     while (corners[1] < corners[0] || corners[2] < corners[0]) turn();
     centre = circumcentre(corners[0], corners[1], corners[2]);
@@ -61,11 +61,11 @@ struct Element {
   /// Returns whether an element is too small to refine on the grid. This limits the number of elements.
   bool is_small() const { return shortest_squared < kLeastLength * kLeastLength; }
   unsigned number_of_edges() const { return is_segment() ? 1 : 3; }
-  bool is_in_circle(Point point) const {
+  bool is_in_circle(const Point& point) const {
     return yada::is_in_circle(corners[0], corners[1], corners[2], point);
   }
   /// Returns whether a new point requires splitting this segment.
-  bool is_split_by(Point point) const {
+  bool is_split_by(const Point& point) const {
     return encroaches(point, corners[0], corners[1]) || twice_area(corners[0], corners[1], point) == 0;
   }
   /// Returns the edge that this element shares with `other`, or null if they share no edge.
