@@ -130,16 +130,23 @@ def _transactional_memory(result):
     return _counted("transactional_memory", result)
 
 
-def _percent(part, whole, what):
+def _ratio(part, whole, what):
     if whole == 0:
         raise NotMeasured(f"a run without {what}")
-    return 100 * part / whole
+    return part / whole
+
+
+def _percent(part, whole, what):
+    return 100 * _ratio(part, whole, what)
 
 
 def _fallback_percent(result):
     """Returns the percentage of the program's transactions that did not commit as one hardware transaction."""
     counts = _transactional_memory(result)
     return _percent(counts["fallback_commits"] + counts["serial_commits"], counts["commits"], "transactions")
+
+
+FAST_PATH_ABORTS = [f"{cause}_aborts" for cause in ("lock_busy", "explicit", "conflict", "capacity", "nested", "debug", "other")]
 
 
 def _fast_path_percent(*causes):
@@ -152,9 +159,6 @@ def _fast_path_percent(*causes):
     return percent
 
 
-FAST_PATH_ABORTS = [f"{cause}_aborts" for cause in ("lock_busy", "explicit", "conflict", "capacity", "nested", "debug", "other")]
-
-
 def _write_back_percent(result):
     """Returns the percentage of write-backs that committed as one hardware transaction."""
     counts = _transactional_memory(result)
@@ -164,7 +168,7 @@ def _write_back_percent(result):
 def _segment_accesses(result):
     """Returns the mean number of accesses in a hardware segment of the fallback."""
     counts = _transactional_memory(result)
-    return _percent(counts["segment_accesses"], counts["segments"], "segments") / 100
+    return _ratio(counts["segment_accesses"], counts["segments"], "segments")
 
 
 COUNTED = {"abort percent": _abort_percent, "part speed": _part_speed, "tries": _tries, "conflict percent": _conflict_percent,

@@ -30,7 +30,7 @@ def run_cell(plan, key):
         statistics = pathlib.Path(folder) / "statistics.json"
         words = [str(statistics) if word == plan["statistics"] else word for word in plan["keys"][key]]
         begin = time.monotonic()
-        done = cells.run_words(words, environment={"ELISION_TM_COUNTERS_DIR": folder})
+        done = cells.run_words(words, environment={"ELISION_TM_COUNTERS_DIR": folder} if "--tm" in words else None)
         seconds = time.monotonic() - begin
         totals = claims.totals_of(json.loads(statistics.read_text()))
         if transactions := tm_counters.of_folder(pathlib.Path(folder)):

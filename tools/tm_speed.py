@@ -37,14 +37,23 @@ def words_of(build, program, place, threads):
             str(build / "workloads" / program.words[0]), *program.words[1:], *size, "--back-end", "gcc-tm", "--threads", "{threads}"]
 
 
+class NoResult(Exception):
+    """A comparison without the runs that the others are compared with."""
+
+
 def rows_of(report):
     """{number of threads: {mode: its row}}"""
-    return {block["threads"]: {row["design"]: row for row in block["rows"]} for block in report["blocks"]}
+    rows = {block["threads"]: {row["design"]: row for row in block["rows"]} for block in report["blocks"]}
+    for threads, of_threads in rows.items():
+        for mode in ("libitm", "serial"):
+            if of_threads[mode]["state"] != "good":
+                raise NoResult(f"{mode} with {threads} threads: {of_threads[mode].get('remark', of_threads[mode]['state'])}")
+    return rows
 
 
 def cell(row):
     if row["state"] != "good":
-        return "-"
+        return "-" if row["state"] == "not-run" else row["state"]
     interval = row.get("interval")
     if row["design"] == "libitm" or interval is None:
         return f"{row['speedup']:.2f}"
@@ -83,7 +92,7 @@ def sentences(place, reports):
     for mode in OWN_MODES:
         ahead, open_, behind = standing(reports, mode)
         if ahead + open_ + behind:
-            lines.append(f"`{mode}` is ahead of libitm beyond the interval in {ahead} cells, behind in {behind}, and neither in {open_}.")
+            lines.append(f"`{mode}` is ahead of libitm beyond the interval in {ahead} cells, behind in {behind}; in {open_} the interval includes 1.")
     if place == "native":
         ratios = [rows_of(report)[1]["serial"]["value"]["median"] / best_of_libitm(rows_of(report)[1]) for report in reports]
         lines.append("With one thread, `serial` has " + ", ".join(f"{ratio:.2f}" for ratio in ratios) + " times the throughput of libitm's best method, in this order of programs.")

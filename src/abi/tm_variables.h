@@ -34,9 +34,11 @@ inline constexpr TmVariableRow kTmVariables[] = {
     {"ELISION_TM_FAST_PATH", "two-speed", "two-speed, logged",
      "ale: run uninstrumented while no fallback is active or, as the paper, always log writes"},
     {"ELISION_TM_RETRY", "patient", "patient, hint",
-     "patient: a held lock or a fallback in the way is waited for, and the transaction tried again; hint: as "
-     "the ALE paper, "
-     "only the CPU's own sign counts, and a held lock gives none"},
+     "patient: wait for a held lock or a fallback, then try again in hardware; hint: try again only if the "
+     "CPU sets "
+     "the retry bit, as in the ALE paper (unsafe-lr also after a held lock, ale also after a fallback that "
+     "began "
+     "meanwhile)"},
     {"ELISION_TM_COUNTERS_DIR", "", "a directory", "keep the counters of each process in a file there"},
     {"ELISION_TM_VERBOSE", "0", "0, 1", "say on standard error what was chosen"},
 };

@@ -181,11 +181,11 @@ std::string why_not_without_hardware() {
 
 void choose_tm_modes(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
-  check_no_lock_options(plan.launch.lock);
   plan.launch.subject = experiment::Subject::kTransactionalMemory;
   plan.shares_beginning = false;  // a copy of a process cannot change its libitm
   request.explains = false;       // its looks are at locks
   plan.designs = request.tm_modes == "default" ? default_tm_modes() : parse_tm_modes(request.tm_modes);
+  check_tm_modes(plan.designs, plan.launch.lock, plan.launch.tm_retry);
   put_first(plan.designs, kTm, kLibitm);
   if (plan.model || native_htm_is_live()) return;
   for (const std::string& mode : plan.designs)
@@ -405,8 +405,12 @@ int compare(CompareRequest& request, const Words& words, const OldPlan* old) {
   request.origin = origin_json(plan, words);
   plan.launch.program = program_of(program);
   const Place place = plan.model ? Place::kVirtual : Place::kNative;
-  plan.compares_locks() ? preload_library() : tm_library();  // say now if it is missing
-  if (!plan.compares_locks()) require_transactions(plan.launch.program.file, place, kTm);
+  if (plan.compares_locks()) {
+    preload_library();  // say now if it is missing
+  } else {
+    tm_library();
+    require_transactions(plan.launch.program.file, place, kTm);
+  }
   // After all checks, since a refusal must be the only line.
   note_misspelt_threads(program);
   for (const std::string& note : without_effect(plan.launch.lock, plan.designs)) tell("compare", note);

@@ -108,7 +108,7 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
   app->add_option(
          kTm, request.tm_modes,
          fmt::format("compare how transactions of GCC's transactional memory run instead, with GCC's own "
-                     "libitm: modes, separated by commas, of {}; default: all but the last and unsafe-lr",
+                     "libitm: modes, separated by commas, of {}; default: all but unsafe-lr and ale-logged",
                      tm_mode_forms()))
       ->type_name("default|MODE,...")
       ->excludes("--locks");

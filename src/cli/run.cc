@@ -75,7 +75,7 @@ void tell_without_hardware(const std::string& mode) {
 }
 
 [[noreturn]] void run_transactions(const RunRequest& request, const Arguments& arguments) {
-  check_tm_mode(request.tm_mode, request.lock);
+  check_tm_modes({request.tm_mode}, request.lock, request.tm_retry);
   const Program program = program_of(required_program(arguments, "run --tm " + request.tm_mode));
   require_transactions(program.file, Place::kNative, kTm);
   std::vector<std::string> environment = copy_environment(environ);

@@ -197,7 +197,7 @@ void check(const VmRequest& request) {
   if (const auto words = as_words(request.options.region); request.options.fast && !words.empty())
     throw UsageError(fmt::format("{} has no effect with {}", words.front(), kFast));
   if (!request.tm_mode.empty()) {
-    check_tm_mode(request.tm_mode, request.lock);
+    check_tm_modes({request.tm_mode}, request.lock, request.tm_retry);
   } else if (!request.design.empty()) {
     require_design(request.design);
   } else if (const auto words = as_words(request.lock); !words.empty()) {

@@ -110,6 +110,13 @@ template <Reach reach>
                                                     const LocalPrefetches& plan) {
   constexpr bool kLocal = reach == Reach::kCore;
   const auto waits = [&](std::uint64_t until) { return !kLocal && until >= request.first_until.value; };
+  const auto follow_up = [&] {
+    if constexpr (kLocal) {
+      prefetch_as_planned(request, cpu, plan);
+    } else {
+      prefetch_after(request, cpu, false);
+    }
+  };
   request.now = std::max(request.now, request.charged);
   const bool atomic = !kLocal && request.kind == AccessKind::kAtomic;
   if (atomic) note_atomic(request, cpu);
@@ -127,9 +134,7 @@ template <Reach reach>
     bool was_prefetched;
     Reply reply = hit_l1(request, cpu, found.l1_slot, was_prefetched);
     reply.reach = reach;
-    if (was_prefetched && request.kind == AccessKind::kLoad) {
-      kLocal ? prefetch_as_planned(request, cpu, plan) : prefetch_after(request, cpu, false);
-    }
+    if (was_prefetched && request.kind == AccessKind::kLoad) follow_up();
     return reply;
   }
 
@@ -159,7 +164,7 @@ template <Reach reach>
     Reply reply = hit_l2(request, cpu, found.l2_slot);
     if (!kLocal && reply.verdict == Reply::Verdict::kAborted) return reply;
     reply.reach = reach;
-    kLocal ? prefetch_as_planned(request, cpu, plan) : prefetch_after(request, cpu, false);
+    follow_up();
     return reply;
   }
   const Reply reply = coherent_access(request, cpu, found.l1_slot, found.l2_slot);

@@ -70,6 +70,7 @@ static_assert(sizeof(WayState) == 24);
 class PrivateCache {
  public:
   static constexpr unsigned kWayBits = 4;
+  static_assert(kL2WayShift + kWayBits == 16, "a hint fills the flags");
   using Sets = CacheSets<1u << kWayBits>;
 
   static std::size_t bytes(const CacheDescription& description) {
@@ -98,7 +99,7 @@ class PrivateCache {
     return way == Sets::kNoWay ? kNoSlot : first + way;
   }
 
-  /// The same, after a look at `way` of the line's set: the line is mostly there.
+  /// The same. Tries `way` of the set first, where the line usually is.
   std::uint32_t find(LineAddr line, std::uint32_t way) const {
     const std::uint32_t likely = set_of(line) << kWayBits | way;
     return holds(likely, line) ? likely : find(line);

@@ -50,7 +50,7 @@ void Prefetching::prefetch_after(const Request& request, Cpu& cpu, bool missed_l
 }
 
 /// Where each line of a page has sets of its own, neither these lines nor the access evict another one of
-/// them. Else nothing is promised.
+/// them. Otherwise the access is not kept in the core.
 bool Prefetching::plan_prefetches(const Request& request, const Cpu& cpu, LocalPrefetches& plan) const {
   const Core& core = *cpu.core;
   const bool own_sets = std::min(core.l1.sets(), core.l2.sets()) >= 1U << Tlb::kPageShift;

@@ -22,7 +22,7 @@ class Prefetching : public Coherence {
       LineAddr line;
       std::uint32_t l2_slot;
     } from_l2[2];
-    unsigned count;
+    unsigned count = 0;
   };
   /// False if a prefetch leaves the core. Changes nothing of the model.
   bool plan_prefetches(const Request& request, const Cpu& cpu, LocalPrefetches& plan) const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // memmove and memset for hardware transactions. The C library's may execute VZEROUPPER, which aborts a
-// transaction on some CPUs; its variants without it are for CPUs whose RTM it trusts, which excludes some
-// Haswells.
+// transaction on some CPUs. glibc has variants without it, but does not choose them on some Haswells.
 #pragma once
 
 #include <cstddef>

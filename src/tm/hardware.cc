@@ -76,9 +76,10 @@ void wait_for_fallback() {
 /// The paper's policy: retry if the hardware says so. A held section lock says nothing about the
 /// transaction, so that is waited for. So is the end of the fallback, unless the next try will log.
 ///
-/// Without patience (Process::patient), a transaction that meets a held lock takes the lock itself, as by the
-/// paper's words. Two cases are not theirs: a fallback that begins before a transaction without a log, which
-/// the paper does not have; and Unsafe-LR, of which the paper shows many explicit aborts and few fallbacks.
+/// Without patience (Process::patient), a transaction that meets a held lock takes the lock itself, as the
+/// paper says. Two cases differ from the paper: a fallback that begins before a transaction without a log,
+/// which the paper does not have; and Unsafe-LR, of which the paper shows many explicit aborts and few
+/// fallbacks.
 bool may_retry(Thread& thread, Status status, bool logged) {
   if (status.is_conflict()) take_auxiliary(thread);
   if (!process.patient && status.has_code(kCodeFallbackRuns) && !logged) return true;

@@ -76,7 +76,7 @@ bool wants_two_speed() {
 bool wants_patience() {
   if (is_given(TmVariable::kRetry, "patient")) return true;
   if (is_given(TmVariable::kRetry, "hint")) return false;
-  refuse(TmVariable::kRetry, " is not a rule for another try: patient or hint");
+  refuse(TmVariable::kRetry, " is not a retry rule: patient or hint");
 }
 
 void choose_mode() {
@@ -107,7 +107,7 @@ void describe() {
       .text(process.mode != TmMode::kAle ? ""
             : process.two_speed          ? ", two-speed"
                                          : ", logged")
-      .text(process.patient ? "" : ", tries by hint")
+      .text(process.patient ? "" : ", retry hint")
       .write_to(STDERR_FILENO);
 }
 

@@ -16,8 +16,9 @@ each_back_end = pytest.mark.parametrize("back_end", BACK_ENDS)
 
 
 def words_of(elision, program, back_end, threads, seed, operations=2000):
+    few = ("--buckets", 2) if program == "cache_db" else ()  # trees of many records
     return [elision.workload(program), "--back-end", back_end, "--threads", threads, "--seed", seed, "--size", 100, "--mutations", 50,
-            "--operations", operations]
+            "--operations", operations, *few]
 
 
 def keys_of(ending):
@@ -72,3 +73,18 @@ def test_loses_without_conflict_detection(elision, program):
 def test_words_that_are_wrong(elision, words, named):
     program, *more = words.split()
     expect_refused(run([elision.workload(program), *more]), named)
+
+
+@pytest.mark.parametrize("size", [1, 2, 13, 14, 15, 31, 47, 63, 64, 1000])
+def test_cache_of_any_size_can_be_filled(elision, size):
+    keys_of(run([elision.workload("cache_db"), "--back-end", "sequential", "--size", size, "--buckets", 1, "--operations", 500, "--mutations", 100]))
+
+
+def test_full_cache_evicts(elision):
+    """Without evictions it would end with a key more for most of its insertions."""
+    words = [elision.workload("cache_db"), "--size", 160, "--capacity", 16, "--buckets", 2, "--mutations", 100, "--operations", 4000, "--threads", 3]
+    assert keys_of(run(words)) <= 16 * 16
+
+
+def test_cache_without_room_is_refused(elision):
+    expect_refused(run([elision.workload("cache_db"), "--size", 1000, "--capacity", 60]), "--capacity")

@@ -52,7 +52,7 @@ def test_buffered_store_to_dead_frame_would_be_noticed(elision):
     [
         ({"ELISION_TM": "fast"}, ("ELISION_TM=fast", "not a mode", "ale, hle, hle-scm, unsafe-lr or serial")),
         ({"ELISION_TM_FAST_PATH": "two_speed"}, ("ELISION_TM_FAST_PATH=two_speed", "not a fast path", "two-speed or logged")),
-        ({"ELISION_TM_RETRY": "never"}, ("ELISION_TM_RETRY=never", "not a rule", "patient or hint")),
+        ({"ELISION_TM_RETRY": "never"}, ("ELISION_TM_RETRY=never", "not a retry rule", "patient or hint")),
         ({"ELISION_TM": "unsafe-lr"}, ("unsafe-lr", "ELISION_TM_ACCEPT_UNSAFE=1")),
     ],
 )

@@ -29,10 +29,14 @@ def test_vm_runs_transactions_in_a_mode(elision, program, mode):
 
 
 @pytest.mark.parametrize("mode", METHODS)
-def test_libitm_stays_the_programs_own(elision, program, mode):
-    """An unknown method would be refused by libitm itself."""
-    for ending in (elision.vm([program], (*XEON, "--tm", mode)), elision.run("run", "--tm", mode, "--", program)):
+def test_libitm_stays_the_programs_own(elision, program, folder, mode):
+    """Also for a user whose environment puts the library into its place."""
+    ours = {"LD_PRELOAD": str(elision.build / "lib" / "libelision-tm.so"), "LD_LIBRARY_PATH": str(elision.build / "lib" / "elision-tm"),
+            "ELISION_TM_VERBOSE": "1", "ELISION_TM_COUNTERS_DIR": str(folder), "ITM_DEFAULT_METHOD": "no such method"}
+    for words in (("vm", *XEON), ("run",)):
+        ending = elision.run(*words, "--tm", mode, "--", program, environment=ours)
         assert (ending.status, ending.stderr) == (0, "")
+        assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("mode", OWN_MODES)
@@ -52,6 +56,7 @@ def test_run_says_what_the_cpu_lacks(elision, program, mode):
         (("--tm", "ale", "--wait", "spin"), ("--wait is for locks",)),
         (("--tm", "ale", "--tm-retry", "hints"), ("--tm-retry", "hint")),
         (("--tm-retry", "hint"), ("--tm",)),
+        (("--tm", "libitm", "--tm-retry", "hint"), ("--tm-retry has no effect",)),
     ],
 )
 @pytest.mark.parametrize("verb", ["run", "vm"])
@@ -85,6 +90,12 @@ def test_other_version_of_libitm_is_refused(elision, verb):
     expect_refused(elision.run(verb, "--tm", "ale", "--", program), "libitm.so.2", "libitm.so.1")
 
 
+def test_program_that_runs_no_transaction_is_told(elision):
+    """A shell may start a program with transactions, so it is not refused."""
+    ending = elision.run("compare", *XEON, "--tm", "ale", "--runs", "1", "--", "/bin/sh", "-c", "exit 0")
+    assert "/bin/sh ran no transaction, so the mode makes no difference to it." in ending.stdout
+
+
 def test_run_needs_a_design_or_a_mode(elision, program):
     expect_refused(elision.run("run", "--", program), "--lock DESIGN", "--tm MODE")
 
@@ -96,7 +107,7 @@ def test_virtual_comparison(elision, folder):
     report = json.loads((folder / "c.json").read_text())
     (block,) = report["blocks"]
     rows = {row["design"]: row for row in block["rows"]}
-    assert list(rows) == [*METHODS, *OWN_MODES[:-2], "ale", "ale-logged"]
+    assert list(rows) == [*METHODS, *OWN_MODES]
     assert {row["state"] for row in rows.values()} == {"good"}
     for method in METHODS:
         assert (rows[method]["locks"]["commits"], rows[method]["locks"]["acquisitions"]) == (None, None)

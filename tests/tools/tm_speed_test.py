@@ -48,9 +48,18 @@ def test_table_has_speedups_over_libitm():
 
 def test_mode_that_did_not_run_has_a_dash():
     one = report()
-    one["blocks"][1]["rows"] = [row("libitm"), *(row(mode, state="not-run") for mode in tm_speed.MODES)]
+    one["blocks"][1]["rows"] = [row("libitm"), *(row(mode, state="good" if mode == "serial" else "not-run") for mode in tm_speed.MODES)]
     assert ["hle", "1.00 [0.90 - 1.10]", "-"] in tm_speed.table(one)
     assert tm_speed.standing([one], "hle") == [0, 1, 0]
+
+
+def test_failed_runs_are_told():
+    one = report()
+    one["blocks"][0]["rows"] = [row("libitm"), *(row(mode, state="failed" if mode == "hle" else "good") for mode in tm_speed.MODES)]
+    assert ["hle", "failed", "1.00 [0.90 - 1.10]"] in tm_speed.table(one)
+    one["blocks"][0]["rows"][0] = {"design": "libitm", "state": "timed-out", "remark": "did not end"}
+    with pytest.raises(tm_speed.NoResult, match="libitm with 1 threads: did not end"):
+        tm_speed.table(one)
 
 
 @pytest.mark.parametrize(("speedups", "expected"), [((1.5, 0.5), [1, 0, 1]), ((1.05, 2.0), [1, 1, 0])])

@@ -12,7 +12,7 @@ class GccTm {
   using Transaction = Plain;
   static constexpr bool kCountsAborts = false;  // libitm does not report them
 
-  /// The library sets itself up with its first transaction, which no measurement is about.
+  /// The library sets itself up with its first transaction, which should not be measured.
   GccTm() {
     __transaction_atomic { first_ = true; }
   }

@@ -30,7 +30,7 @@ inline void add_options(CommandLine& line, Options& options) {
   structures::add_options(line, options);
   line.add("--buckets", options.buckets, "of each slot").within(1, 1 << 24);
   line.add("--capacity", options.capacity,
-           "records of a slot; 0: what the keys at the start need, and a quarter more")
+           "records of a slot; 0: a quarter more than its share of the keys at the start, and 16")
       .within(0, 1 << 26);
 }
 
@@ -39,14 +39,16 @@ using structures::Key;
 
 inline constexpr std::uint32_t kSlots = 16;
 
+/// A slot gets its keys by chance, so that it needs room for more than its share.
 inline std::uint32_t capacity_of(const Options& options) {
-  return options.capacity != 0 ? options.capacity : options.size / kSlots + options.size / (4 * kSlots) + 1;
+  return options.capacity != 0 ? options.capacity : (options.size + options.size / 4) / kSlots + 16;
 }
 
-/// The start would never end: the database could not hold its keys.
+/// The start would never end: the slots could not hold its keys.
 inline std::string complaint(const Options& options) {
-  return std::uint64_t{capacity_of(options)} * kSlots < std::uint64_t{options.size} + options.size / 8
-             ? "--capacity: a slot needs room for its share of --size, and an eighth more"
+  return options.capacity != 0 && std::uint64_t{options.capacity} * kSlots <
+                                      std::uint64_t{options.size} + options.size / 8 + 64
+             ? "--capacity: the slots need room for --size keys, an eighth more, and 64"
              : "";
 }
 

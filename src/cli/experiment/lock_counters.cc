@@ -145,35 +145,20 @@ LockCounts lock_counts(const std::vector<abi::CounterTotals>& processes, double 
 
 LockCounts tm_counts(const std::filesystem::path& directory) {
   LockCounts counts;
-  counts.locks_seen = true;
-  abi::TmCounterTotals sum;
-  bool any = false;
+  std::optional<abi::TmCounterTotals> sum;
   for (const std::filesystem::path& file : files_in(directory)) {
     if (file.extension() != abi::kTmCountersExtension) continue;
     const auto totals = tm_totals(file);
-    if (totals) sum.add(*totals);
-    any |= totals.has_value();
+    if (totals && sum) sum->add(*totals);
+    if (totals && !sum) sum = totals;
   }
-  counts.counted = any;
-  const abi::TmCounters& all = sum.counts;
-  counts.acquisitions = sum.hardware_commits() + sum.software_commits() + all.cancels;
-  counts.commits = sum.hardware_commits();
-  counts.fallbacks = sum.software_commits();
-  counts.aborts = aborts_by_name(all.aborts);
-  if (!any) return counts;
-  counts.tm = {.plain_commits = all.plain_commits,
-               .read_only_commits = all.read_only_commits,
-               .logged_commits = all.logged_commits,
-               .fallback_commits = all.fallback_commits,
-               .serial_commits = all.serial_commits,
-               .cancels = all.cancels,
-               .validation_aborts = all.validation_aborts,
-               .segments = all.segments,
-               .segment_accesses = all.segment_accesses,
-               .segment_aborts = all.segment_aborts,
-               .software_segments = all.software_segments,
-               .write_backs = all.write_backs,
-               .write_backs_under_lock = all.write_backs_under_lock};
+  if (!sum) return counts;
+  counts.acquisitions = sum->hardware_commits() + sum->software_commits() + sum->counts.cancels;
+  counts.locks_seen = counts.acquisitions != 0;
+  counts.commits = sum->hardware_commits();
+  counts.fallbacks = sum->software_commits();
+  counts.aborts = aborts_by_name(sum->counts.aborts);
+  counts.tm = sum->counts;
   return counts;
 }
 

@@ -33,8 +33,8 @@ std::string why_not_counted(const std::filesystem::path& directory);
 /// Sums over all processes. `ticks_per_second` is the rate of their time-stamp counter.
 LockCounts lock_counts(const std::vector<abi::CounterTotals>& processes, double ticks_per_second);
 
-/// Sums of libelision-tm's counters over all processes that left them in `directory`. Locks count as seen:
-/// whether a program has transactions is known before it runs.
+/// Sums of libelision-tm's counters over all processes that left them in `directory`. A process does with its
+/// first transaction.
 LockCounts tm_counts(const std::filesystem::path& directory);
 
 /// The rate of this CPU's time-stamp counter, measured since the first of `processes` started.

@@ -92,6 +92,7 @@ class Looks {
 }  // namespace
 
 std::optional<std::string> eliding_design(const Plan& plan) {
+  if (!plan.compares_locks()) return std::nullopt;
   const auto found = std::find_if(plan.designs.begin(), plan.designs.end(), [&](const std::string& design) {
     return elides(design) && !plan.not_run.contains(design);
   });

@@ -121,9 +121,12 @@ class ProgramRunner : public Runner {
                                      const std::filesystem::path& directory) = 0;
 
   /// The counts of a run, or of its part that was counted.
-  LockCounts counts_in(const std::filesystem::path& directory, double ticks_per_second) const {
-    return plan_.compares_locks() ? lock_counts(read_counters(directory), ticks_per_second)
-                                  : tm_counts(directory);
+  LockCounts counts_in(const Cell& cell, const std::filesystem::path& directory,
+                       double ticks_per_second) const {
+    if (plan_.compares_locks()) return lock_counts(read_counters(directory), ticks_per_second);
+    LockCounts counts = tm_counts(directory);
+    counts.locks_seen |= is_libitm(cell.design);  // which does not say whether it ran a transaction
+    return counts;
   }
 
   const Plan& plan_;
@@ -179,9 +182,9 @@ class NativeRunner final : public ProgramRunner {
     return request;
   }
 
-  std::vector<Sample> finish(const std::vector<Cell>&, Sample sample,
+  std::vector<Sample> finish(const std::vector<Cell>& cells, Sample sample,
                              const std::filesystem::path& directory) override {
-    sample.locks = counts_in(directory, native_ticks_per_second(read_counters(directory)));
+    sample.locks = counts_in(cells.front(), directory, native_ticks_per_second(read_counters(directory)));
     return {std::move(sample)};
   }
 };
@@ -226,7 +229,7 @@ class VirtualRunner final : public ProgramRunner {
     // Whatever window a process was in, it deadlocked, and took locks.
     for (const Processes& processes : parts)
       for (const nlohmann::json& process : processes) sample.deadlocked |= process.value("deadlocked", false);
-    sample.locks = counts_in(directory, 0);
+    sample.locks = counts_in(cells.front(), directory, 0);
     sample.host_seconds /= static_cast<double>(cells.size());
     std::vector<Sample> samples(cells.size(), sample);
     const std::vector<std::size_t> order = by_beginning(plan_, cells);
@@ -279,7 +282,7 @@ class VirtualRunner final : public ProgramRunner {
       }
     }
     const bool locks_seen = sample.locks.locks_seen;
-    sample.locks = counts_in(directory, ticks_per_second);
+    sample.locks = counts_in(cell, directory, ticks_per_second);
     sample.locks.locks_seen = locks_seen;
     if (plan_.samples()) take_time_of_a_section(sample, processes);
     const bool as_intended = sample.outcome == Outcome::kEnded &&

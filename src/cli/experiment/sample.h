@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "abi/tm_counters.h"
 #include "cli/host/program_file.h"
 #include "cli/options/lock_options.h"
 #include "cli/options/region_options.h"
@@ -21,7 +22,7 @@ namespace elision::cli::experiment {
 inline constexpr const char* kPthread = "pthread";  // the design of locks that others are compared with
 inline constexpr unsigned kMostRuns = 1000;         // of each design
 
-/// What designs are of.
+/// What a plan compares.
 enum class Subject {
   kLocks,                // options/designs.h
   kTransactionalMemory,  // options/tm_modes.h
@@ -158,27 +159,18 @@ enum class Outcome {
   kTimedOut,  // did not end in the time allowed
 };
 
-/// What libelision-tm counts beside LockCounts (abi/tm_counters.h).
-struct TmCounts {
-  std::uint64_t plain_commits = 0, read_only_commits = 0, logged_commits = 0;  // in hardware
-  std::uint64_t fallback_commits = 0, serial_commits = 0, cancels = 0;
-  std::uint64_t validation_aborts = 0;  // by a stripe that the fallback had locked
-  std::uint64_t segments = 0, segment_accesses = 0, segment_aborts = 0, software_segments = 0;
-  std::uint64_t write_backs = 0, write_backs_under_lock = 0;
-};
-
 /// The lock library's counts over all processes and threads of a run; or those of libelision-tm, whose
 /// acquisitions are transactions, and whose fallbacks are those that did not commit in hardware.
 struct LockCounts {
-  bool locks_seen = false;  // a lock that the library can replace was taken
-  bool counted = true;      // false: no library counted, and the numbers say nothing
+  bool locks_seen =
+      false;  // a lock that the library can replace was taken; or a transaction ran, or may have
   std::uint64_t acquisitions = 0;
   std::uint64_t commits = 0;
   std::map<std::string, std::uint64_t> aborts;  // by cause, zeros left out
   std::uint64_t fallbacks = 0;
   std::uint64_t speculations = 0;
   double longest_wait_seconds = 0;
-  std::optional<TmCounts> tm;  // if libelision-tm ran
+  std::optional<abi::TmCounters> tm;  // if libelision-tm ran
 };
 
 struct Sample {

@@ -30,6 +30,10 @@ void set_variable(std::vector<std::string>& environment, const std::string& name
   }
 }
 
+void unset_variable(std::vector<std::string>& environment, const std::string& name) {
+  if (const auto entry = find(environment, name); entry != environment.end()) environment.erase(entry);
+}
+
 std::string variable(const std::vector<std::string>& environment, const std::string& name) {
   for (const std::string& entry : environment) {
     if (entry.rfind(name + "=", 0) == 0) return entry.substr(name.size() + 1);

@@ -17,6 +17,9 @@ std::vector<std::string> copy_environment(const char* const* environment);
 /// Sets `name` to `value`, replacing an old value.
 void set_variable(std::vector<std::string>& environment, const std::string& name, const std::string& value);
 
+/// Removes `name`.
+void unset_variable(std::vector<std::string>& environment, const std::string& name);
+
 /// The value of `name`, or an empty string.
 std::string variable(const std::vector<std::string>& environment, const std::string& name);
 

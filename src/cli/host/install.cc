@@ -36,7 +36,7 @@ std::string own_binary() { return std::filesystem::read_symlink("/proc/self/exe"
 
 std::string preload_library() { return library_here("libelision.so", "lock library"); }
 
-std::string tm_library() { return library_here("libelision-tm.so", "library of transactional memory"); }
+std::string tm_library() { return library_here("libelision-tm.so", "transactional memory library"); }
 
 void preload_into(const std::string& file, std::vector<std::string>& environment,
                   const std::string& library) {

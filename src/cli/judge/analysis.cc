@@ -319,7 +319,8 @@ std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results,
   std::vector<Block> blocks;
   for (const std::optional<unsigned>& threads : plan.thread_counts)
     blocks.push_back(block_of(plan, results, threads));
-  const bool ever_locks = std::any_of(blocks.begin(), blocks.end(), any_lock_seen);
+  const bool ever_locks = std::any_of(blocks.begin(), blocks.end(),
+                                      [&](const Block& block) { return any_lock_seen(plan, block); });
   for (Block& block : blocks) {
     block.verdict = judge(plan, block, ever_locks);
     if (!complete && block.verdict.kind == VerdictKind::kNoOther) {

@@ -84,12 +84,18 @@ std::vector<VariedQuantity> varied_quantities(const Plan& plan, const std::vecto
   };
   add("virtual time", "seconds", Unit::kSeconds, [](const Ended& run) { return run.sample.seconds; });
   add("CPU time", "cpu_seconds", Unit::kSeconds, [](const Ended& run) { return run.sample.cpu_seconds; });
-  add("commits", "commits", Unit::kCount, [](const Ended& run) { return run.count("commits"); });
+  // Modes of transactional memory have counters of their own, and GCC's libitm none.
+  const bool of_library = runs.front().sample.locks.tm.has_value();
+  if (plan.compares_locks() || of_library) {
+    add("commits", "commits", Unit::kCount, [of_library](const Ended& run) {
+      return of_library ? static_cast<double>(run.sample.locks.commits) : run.count("commits");
+    });
+  }
   for (const std::string& cause : causes_of(runs)) {
     add("aborts: " + cause, "aborts." + cause, Unit::kCount,
         [&cause](const Ended& run) { return run.aborts(cause); });
   }
-  if (!plan.designs.front().empty()) {
+  if (!plan.designs.front().empty() && (plan.compares_locks() || of_library)) {
     add("fallbacks", "fallbacks", Unit::kCount,
         [](const Ended& run) { return static_cast<double>(run.sample.locks.fallbacks); });
   }

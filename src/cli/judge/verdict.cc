@@ -11,6 +11,7 @@
 #include "cli/host/replaceable_locks.h"
 #include "cli/judge/variation_verdict.h"
 #include "cli/options/amounts.h"
+#include "cli/options/tm_modes.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -75,6 +76,11 @@ Verdict no_locks(const Plan& plan, const Block& block, bool ever_locks) {
   const std::string where = plan.thread_counts.size() > 1 && block.threads
                                 ? fmt::format("With {}, ", words_of(*block.threads))
                                 : "";
+  if (!plan.compares_locks())
+    return {
+        VerdictKind::kNoLocks,
+        fmt::format("{}{} ran no transaction, so the mode makes no difference to it.", where, plan.program()),
+        {}};
   const std::string why = ever_locks ? "" : plan.why_no_locks;
   return {VerdictKind::kNoLocks, where + no_lock_sentence(plan.program(), "took", why) + ".", {}};
 }
@@ -209,9 +215,13 @@ bool names_other_design(const Block& block) {
   return !block.verdict.design.empty() && block.verdict.design != block.rows.front().design;
 }
 
-bool any_lock_seen(const Block& block) {
+bool any_lock_seen(const Plan& plan, const Block& block) {
+  const auto counts = [&](const Row& row) {
+    return plan.compares_locks() || (row.state == RowState::kGood && !is_libitm(row.design));
+  };
+  if (std::none_of(block.rows.begin(), block.rows.end(), counts)) return true;  // it is not known
   return std::any_of(block.rows.begin(), block.rows.end(),
-                     [](const Row& row) { return row.locks.locks_seen; });
+                     [&](const Row& row) { return counts(row) && row.locks.locks_seen; });
 }
 
 const char* option_for_more(const Plan& plan) {
@@ -246,7 +256,7 @@ Verdict judge(const Plan& plan, const Block& block, bool ever_locks) {
   const Row& reference = rows.front();
   if (reference.state != RowState::kGood) return no_reference(plan, reference);
   if (reference.speedup <= 0) return no_result(plan, reference);
-  if (!any_lock_seen(block)) return no_locks(plan, block, ever_locks);
+  if (!any_lock_seen(plan, block)) return no_locks(plan, block, ever_locks);
   if (others(rows, [](const Row&) { return true; }).empty()) {
     return {VerdictKind::kNoOther,
             fmt::format("Stay with {}: no other design ran to the same end.", plan.reference()),

@@ -13,7 +13,7 @@ namespace elision::cli::experiment {
 /// with this or another number of threads.
 Verdict judge(const Plan& plan, const Block& block, bool ever_locks);
 
-bool any_lock_seen(const Block& block);
+bool any_lock_seen(const Plan& plan, const Block& block);
 
 /// The option that gives a comparison more rounds than it has had.
 const char* option_for_more(const Plan& plan);

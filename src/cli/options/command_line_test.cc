@@ -134,16 +134,18 @@ TEST(TmModes, AreToldApart) {
 }
 
 TEST(TmModes, SetTheVariablesOfTheirLibrary) {
-  const auto set = [](const std::string& mode) {
-    std::vector<std::string> environment = {"ELISION_TM=hle"};
-    set_tm_variables(environment, mode, "");
+  const auto set = [](const std::string& mode, const std::string& retry) {
+    std::vector<std::string> environment = {"ITM_DEFAULT_METHOD=gl_wt", "ELISION_TM_RETRY=hint"};
+    set_tm_variables(environment, mode, retry);
     return environment;
   };
-  EXPECT_EQ(set("libitm"), (std::vector<std::string>{"ELISION_TM=hle"})) << "which it ignores";
-  EXPECT_EQ(set("libitm-gl_wt").back(), "ITM_DEFAULT_METHOD=gl_wt");
-  EXPECT_EQ(variable(set("ale-logged"), "ELISION_TM"), "ale");
-  EXPECT_EQ(variable(set("ale-logged"), "ELISION_TM_FAST_PATH"), "logged");
-  EXPECT_EQ(variable(set("ale"), "ELISION_TM_FAST_PATH"), "two-speed");
+  EXPECT_EQ(variable(set("libitm", ""), "ITM_DEFAULT_METHOD"), "") << "it chooses itself";
+  EXPECT_EQ(variable(set("libitm-ml_wt", ""), "ITM_DEFAULT_METHOD"), "ml_wt");
+  EXPECT_EQ(variable(set("ale-logged", ""), "ELISION_TM"), "ale");
+  EXPECT_EQ(variable(set("ale-logged", ""), "ELISION_TM_FAST_PATH"), "logged");
+  EXPECT_EQ(variable(set("ale", ""), "ELISION_TM_FAST_PATH"), "two-speed");
+  EXPECT_EQ(variable(set("ale", ""), "ELISION_TM_RETRY"), "patient");
+  EXPECT_EQ(variable(set("ale", "hint"), "ELISION_TM_RETRY"), "hint");
 }
 
 TEST(TmModes, ListsAreCheckedNameByName) {
@@ -153,8 +155,13 @@ TEST(TmModes, ListsAreCheckedNameByName) {
   EXPECT_EQ(error_of([] { parse_tm_modes("ale,ale"); }), "mode 'ale' is named twice");
   LockOptions lock;
   lock.tries = "3";
-  EXPECT_EQ(error_of([&] { check_tm_mode("ale", lock); }),
+  EXPECT_EQ(error_of([&] { check_tm_modes({"ale"}, lock, ""); }),
             "--tries is for locks, and has no effect with --tm");
+  EXPECT_EQ(error_of([] {
+              check_tm_modes({"libitm", "serial"}, {}, "hint");
+            }),
+            "--tm-retry has no effect with --tm libitm,serial");
+  EXPECT_NO_THROW(check_tm_modes({"libitm", "hle"}, {}, "hint"));
 }
 
 TEST(LockOptions, ValuesAreChecked) {

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 
 #include "abi/tm_variables.h"
 #include "cli/host/install.h"
@@ -17,6 +18,7 @@ namespace {
 
 using abi::TmVariable;
 
+constexpr const char* kMethod = "ITM_DEFAULT_METHOD";
 constexpr std::string_view kMethodPrefix = "libitm-";
 constexpr std::string_view kLoggedSuffix = "-logged";
 
@@ -28,6 +30,34 @@ const std::vector<std::string>& all_modes() {
 }
 
 const char* name_of(TmVariable variable) { return abi::row_of(variable).name; }
+
+bool is_ours(const std::filesystem::path& file) {
+  std::error_code error;
+  return std::filesystem::equivalent(file, tm_library(), error);
+}
+
+/// Takes out of a list of files or folders those for which `is_wanted` is false.
+template <class IsWanted>
+void filter(std::vector<std::string>& environment, const std::string& name, const char* separators,
+            IsWanted is_wanted) {
+  std::string kept;
+  const std::string list = variable(environment, name);
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find_first_of(separators, begin), list.size());
+    const std::string item = list.substr(begin, end - begin);
+    if (is_wanted(item)) kept += (kept.empty() ? "" : ":") + item;
+    begin = end + 1;
+  }
+  if (kept == list) return;
+  kept.empty() ? unset_variable(environment, name) : set_variable(environment, name, kept);
+}
+
+/// The user may run with our library in libitm's place.
+void take_out_ours(std::vector<std::string>& environment) {
+  filter(environment, "LD_PRELOAD", " :", [](const std::string& file) { return !is_ours(file); });
+  filter(environment, "LD_LIBRARY_PATH", ":;",
+         [](const std::string& folder) { return !is_ours(std::filesystem::path(folder) / "libitm.so.1"); });
+}
 
 }  // namespace
 
@@ -52,14 +82,13 @@ void require_tm_mode(std::string_view name) {
     throw unknown_name("mode of transactional memory", name, modes);
 }
 
-void check_no_lock_options(const LockOptions& lock) {
+void check_tm_modes(const std::vector<std::string>& modes, const LockOptions& lock,
+                    const std::string& retry) {
+  for (const std::string& mode : modes) require_tm_mode(mode);
   if (const auto words = as_words(lock); !words.empty())
     throw UsageError(fmt::format("{} is for locks, and has no effect with {}", words.front(), kTm));
-}
-
-void check_tm_mode(std::string_view name, const LockOptions& lock) {
-  require_tm_mode(name);
-  check_no_lock_options(lock);
+  if (!retry.empty() && std::none_of(modes.begin(), modes.end(), needs_hardware))
+    throw UsageError(fmt::format("{} has no effect with {} {}", kTmRetry, kTm, fmt::join(modes, ",")));
 }
 
 std::vector<std::string> parse_tm_modes(std::string_view list) {
@@ -77,10 +106,10 @@ std::vector<std::string> parse_tm_modes(std::string_view list) {
 }
 
 void add_tm_retry(CLI::App& app, std::string& retry) {
-  app.add_option(
-         kTmRetry, retry,
-         "with --tm: another try in hardware also after a held lock or a fallback, which is waited for "
-         "(patient, the default); or, as the ALE paper, only where the CPU says so (hint)")
+  app.add_option(kTmRetry, retry,
+                 "with --tm: wait for a held lock or a fallback, then try again in hardware (patient, the "
+                 "default); or, "
+                 "as in the ALE paper, try again only if the CPU says that it may succeed (hint)")
       ->type_name("patient|hint")
       ->check(CLI::IsMember({"patient", "hint"}))
       ->needs(kTm);
@@ -88,15 +117,19 @@ void add_tm_retry(CLI::App& app, std::string& retry) {
 
 void set_tm_variables(std::vector<std::string>& environment, const std::string& mode,
                       const std::string& retry) {
-  if (mode.starts_with(kMethodPrefix))
-    set_variable(environment, "ITM_DEFAULT_METHOD", mode.substr(kMethodPrefix.size()));
-  if (is_libitm(mode)) return;
+  set_variable(environment, "LD_BIND_NOW", "1");  // binding in a hardware transaction would abort it
+  if (is_libitm(mode)) {
+    take_out_ours(environment);
+    unset_variable(environment, kMethod);
+    if (mode != kLibitm) set_variable(environment, kMethod, mode.substr(kMethodPrefix.size()));
+    return;
+  }
   const bool logged = mode.ends_with(kLoggedSuffix);
   set_variable(environment, name_of(TmVariable::kMode),
                logged ? mode.substr(0, mode.size() - kLoggedSuffix.size()) : mode);
   set_variable(environment, name_of(TmVariable::kFastPath), logged ? "logged" : "two-speed");
   set_variable(environment, name_of(TmVariable::kAcceptUnsafe), "1");
-  if (!retry.empty()) set_variable(environment, name_of(TmVariable::kRetry), retry);
+  set_variable(environment, name_of(TmVariable::kRetry), retry.empty() ? "patient" : retry);
 }
 
 void set_tm_mode(std::vector<std::string>& environment, const std::string& file, const std::string& mode,

@@ -31,17 +31,15 @@ std::string tm_mode_forms();
 /// True if GCC's libitm runs the transactions. It counts nothing.
 bool is_libitm(std::string_view mode);
 
-/// True if the mode is `serial` on a CPU without hardware transactions.
+/// True if the mode needs hardware transactions. Without them it runs as `serial`.
 bool needs_hardware(std::string_view mode);
 
 /// Throws UsageError, naming the nearest mode, unless `name` is one.
 void require_tm_mode(std::string_view name);
 
-/// Throws UsageError if there are options of locks.
-void check_no_lock_options(const LockOptions& lock);
-
-/// Both for the only mode of a run.
-void check_tm_mode(std::string_view name, const LockOptions& lock);
+/// Checks all that is said of modes: they exist, there are no options of locks beside them, and `retry`
+/// (empty: not given) has an effect on one of them. Throws UsageError.
+void check_tm_modes(const std::vector<std::string>& modes, const LockOptions& lock, const std::string& retry);
 
 /// The modes in "a,b,c". Throws UsageError, also for an empty or repeated name.
 std::vector<std::string> parse_tm_modes(std::string_view list);

@@ -46,7 +46,7 @@ std::vector<TableColumn> columns(const Plan& plan) {
   if (plan.compares_locks()) {
     list.insert(list.end(), {{"speculations"}, {"longest wait"}});
   } else {
-    list.insert(list.end(), {{"a segment"}, {"segment aborts"}, {"write-backs"}});
+    list.insert(list.end(), {{"accesses a segment"}, {"segments aborted"}, {"write-backs"}});
   }
   list.push_back({"aborts by cause", true});
   return list;
@@ -75,7 +75,7 @@ std::string share_or_dash(std::uint64_t part, std::uint64_t whole) {
 
 /// Of ALE's fallback: accesses in a segment, aborts of its attempts, and write-backs that committed in
 /// hardware.
-void add_tm_cells(const std::optional<TmCounts>& tm, std::vector<std::string>& line) {
+void add_tm_cells(const std::optional<abi::TmCounters>& tm, std::vector<std::string>& line) {
   if (!tm) {
     line.insert(line.end(), 3, kNoValue);
     return;

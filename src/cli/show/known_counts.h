@@ -9,6 +9,7 @@
 
 #include "cli/experiment/sample.h"
 #include "cli/options/designs.h"
+#include "cli/options/tm_modes.h"
 
 namespace elision::cli::experiment {
 
@@ -21,8 +22,14 @@ struct KnownCounts {
 
 inline KnownCounts known_counts(const std::string& design, const LockCounts& locks) {
   KnownCounts known;
-  if (locks.tm) return {locks.acquisitions, locks.commits, locks.fallbacks, {}, {}, true};
-  if (!locks.locks_seen || !locks.counted) return known;
+  if (locks.tm) {
+    known.acquisitions = locks.acquisitions;
+    known.commits = locks.commits;
+    known.fallbacks = locks.fallbacks;
+    known.has_aborts = true;
+    return known;
+  }
+  if (!locks.locks_seen || is_libitm(design)) return known;
   if (design != kPthread) {
     known.acquisitions = locks.acquisitions;
     known.longest_wait_seconds = locks.longest_wait_seconds;

@@ -59,7 +59,7 @@ const char* name_of(Outcome outcome) {
   return "unknown";
 }
 
-json tm_json(const TmCounts& tm) {
+json tm_json(const abi::TmCounters& tm) {
   return {{"plain_commits", tm.plain_commits},
           {"read_only_commits", tm.read_only_commits},
           {"logged_commits", tm.logged_commits},
@@ -104,7 +104,7 @@ json row_json(const Plan& plan, const Row& row) {
   result["cpu_seconds"] = row.cpu_seconds;
   result["locks"] = counts_json(row.design, row.locks);
   result["ratios"] = ratios_json(row.ratios);
-  if (row.interval) {
+  if (row.interval && (plan.compares_locks() || row.design != plan.reference())) {
     result["interval"] = {
         {"low", row.interval->low}, {"high", row.interval->high}, {"confidence", kConfidence}};
   }

@@ -20,7 +20,7 @@ struct Counters {
   std::filesystem::path path;
   std::string data;
   std::uint32_t process = 0;
-  std::uint64_t order = 0;  // among those of a process
+  std::uint64_t order = 0;  // later files have greater numbers
 };
 
 /// Nothing if the file is no complete counter file of the lock library.
@@ -31,7 +31,7 @@ std::optional<Counters> of_locks(const std::filesystem::path& path) {
   return Counters{path, std::move(data), totals->process_id, totals->start_monotonic_ns};
 }
 
-/// Nothing if the file is no complete counter file of libelision-tm, which are numbered.
+/// The same for libelision-tm, which numbers its files.
 std::optional<Counters> of_transactions(const std::filesystem::path& path) {
   std::string data = abi::read_tm_counter_file(path.c_str());
   const auto totals = abi::sum_tm_counters(data.data(), data.size());

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "abi/counters.h"
-#include "abi/tm_counters.h"
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_limits.h"
 #include "vm/host/reserved_descriptors.h"
@@ -25,9 +24,7 @@ constexpr std::uint64_t kTerminalAttributes = 0x5401;  // TCGETS
 std::string opening(std::uint64_t address, int flags) {
   if ((flags & O_ACCMODE) == O_RDONLY && (flags & (O_CREAT | O_TRUNC)) == 0) return "";
   const auto path = load_guest_string(address);
-  if (!path || *path == "/dev/null" || path->ends_with(abi::kCountersExtension) ||
-      path->ends_with(abi::kTmCountersExtension))
-    return "";
+  if (!path || *path == "/dev/null" || path->ends_with(abi::kCountersExtension)) return "";
   return "opens '" + *path + "' for writing";
 }
 
