@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Local accesses, which only the core's own caches serve, and how other CPUs see them later.
+#include <random>
+
 #include "machine/test_machine.h"
 
 namespace elision::machine::testing {
@@ -227,6 +229,57 @@ TEST_F(LocalAccessTest, LoadWithStridePrefetchFromL2StaysInCore) {
   EXPECT_TRUE(stays_in_core(0, 804, kLoad, 32'000, 0x400)) << "808 is in L2";
   by_instruction(804, 32'000);
   EXPECT_FALSE(stays_in_core(0, 808, kLoad, 33'000, 0x400)) << "812 is nowhere near";
+}
+
+/// An access of CPU 0 that waits as often as the model tells it to.
+Reply finished(Model& model, Request request) {
+  Reply reply = model.access(request);
+  while (reply.verdict == Reply::Verdict::kWait) {
+    request.now = reply.clock;
+    reply = model.access(request);
+  }
+  return reply;
+}
+
+/// An access within the core plans its prefetches and carries them out later. An ordered event looks them up
+/// when it makes them.
+TEST(LocalAccess, HasTheSameEffectAsAnOrderedEvent) {
+  Description description = exact_description(1);
+  description.prefetch = {.next_line = true, .stride = true, .adjacent_line = true, .stream_lines = 8};
+  TestMachine local(description), ordered(description);
+  std::mt19937_64 random(1);
+  std::uint64_t now = 1000, stream = 0, within_core = 0;
+  for (unsigned i = 0; i < 200'000; ++i) {
+    const bool in_stream = random() % 2 == 0;
+    const std::uint64_t line = in_stream ? 100'000 + stream++ / 2 % 6000 : 1000 + random() % 3000;
+    Request request = TestMachine::request(0, line, random() % 4 == 0 ? kStore : kLoad, now);
+    request.instruction = in_stream ? 0x400 : 0x500 + random() % 8;
+    // What hits L1 is never an event.
+    request.most = Reach::kL1;
+    const Reply hit = local.model().access(request);
+    ASSERT_EQ(hit.verdict, ordered.model().access(request).verdict) << i;
+    now += random() % 30;
+    if (hit.verdict == Reply::Verdict::kDone) continue;
+    request.most = Reach::kMachine;
+    const Reply mine = finished(local.model(), request);
+    request.least = Reach::kMachine;
+    const Reply others = finished(ordered.model(), request);
+    within_core += mine.reach == Reach::kCore;
+    ASSERT_EQ(mine.data_ready, others.data_ready) << i;
+    ASSERT_EQ(mine.clock, others.clock) << i;
+    now = mine.clock.value;
+  }
+  EXPECT_GT(within_core, 20'000u);
+  const CpuCounts &a = local.counts(0), &b = ordered.counts(0);
+  EXPECT_EQ(a.l1_misses, b.l1_misses);
+  EXPECT_EQ(a.l2_misses, b.l2_misses);
+  EXPECT_EQ(a.l3_misses, b.l3_misses);
+  EXPECT_EQ(a.prefetches, b.prefetches);
+  EXPECT_EQ(a.tlb_misses, b.tlb_misses);
+  EXPECT_EQ(a.reorder_buffer_stall_cycles, b.reorder_buffer_stall_cycles);
+  EXPECT_EQ(a.store_buffer_stall_cycles, b.store_buffer_stall_cycles);
+  local.expect_sound();
+  ordered.expect_sound();
 }
 
 }  // namespace
