@@ -7,7 +7,7 @@ import performance
 
 MACHINE = "xeon-gold-5520plus"  # GCC's libitm uses its hardware transactions
 VIRTUAL_THREADS = (1, 2, 4, 8, 16)
-VIRTUAL_RUNS = 5
+VIRTUAL_RUNS = 3
 MODES = ("libitm-serialirr", "libitm-gl_wt", "libitm-ml_wt", "serial", "hle", "hle-scm", "ale", "ale-logged")
 OWN_MODES = ("ale", "hle")
 

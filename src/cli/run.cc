@@ -32,7 +32,7 @@ struct RunRequest {
 
 std::unique_ptr<CLI::App> run_options(RunRequest& request) {
   auto app =
-      make_app("elision run --lock DESIGN|--tm MODE [OPTION...] -- PROGRAM ARG...",
+      make_app("elision run --lock|--tm NAME [OPTION...] -- PROGRAM ARG...",
                "Runs a program natively under one lock design, or under one mode of transactional memory.");
   CLI::Option* const design = app->add_option("--lock", request.design, design_forms())->type_name("DESIGN");
   app->add_option(kTm, request.tm_mode, "run GCC's transactional memory by " + tm_mode_forms())

@@ -31,6 +31,8 @@ const std::vector<std::string>& all_modes() {
 
 const char* name_of(TmVariable variable) { return abi::row_of(variable).name; }
 
+bool is_retry_rule(const std::string& rule) { return rule == "patient" || rule == "hint"; }
+
 bool is_ours(const std::filesystem::path& file) {
   std::error_code error;
   return std::filesystem::equivalent(file, tm_library(), error);
@@ -111,7 +113,9 @@ void add_tm_retry(CLI::App& app, std::string& retry) {
                  "default); or, "
                  "as in the ALE paper, try again only if the CPU says that it may succeed (hint)")
       ->type_name("patient|hint")
-      ->check(CLI::IsMember({"patient", "hint"}))
+      ->check(CLI::Validator(
+          [](const std::string& rule) { return is_retry_rule(rule) ? "" : rule + " is not patient or hint"; },
+          ""))
       ->needs(kTm);
 }
 
