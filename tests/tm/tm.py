@@ -7,7 +7,7 @@ import support
 
 sys.path.insert(0, str(support.ROOT / "tools"))
 
-import tm_counters as counters  # noqa: E402
+import tm_counters as counters
 
 # Every way in which a transaction may run; `software` makes each transaction leave the hardware.
 WAYS = {
