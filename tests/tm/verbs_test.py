@@ -144,6 +144,16 @@ def test_comparison_is_repeated_by_its_plan(elision, folder):
     assert " run --tm ale -- " in first.stdout
 
 
+def test_comparison_gives_the_retry_rule_to_modes_that_have_one(elision, folder):
+    """The reference has none."""
+    words = ("compare", "--tm", "serial,hle", "--tm-retry", "hint", *XEON, "--runs", "1", "--threads", "4", "--ignore-output", "--json", folder / "c.json")
+    ending = elision.run(*words, "--", *listed(elision))
+    assert (ending.status, "fallbacks" in ending.stdout) == (0, True)
+    commands = {run["design"]: run["command"] for run in json.loads((folder / "c.json").read_text())["runs"]}
+    assert {mode: "--tm-retry hint" in command for mode, command in commands.items()} == {"libitm": False, "serial": False, "hle": True}
+    assert " run --tm hle --tm-retry hint -- " in ending.stdout
+
+
 def test_native_comparison_leaves_out_what_needs_hardware(elision, folder):
     words = ("compare", "--tm", "default", "--machine", "native", "--runs", "1", "--threads", "2", "--ignore-output")
     ending = elision.run(*words, "--json", folder / "c.json", "--", *listed(elision), environment={"ELISION_HIDE_RTM": "1"})

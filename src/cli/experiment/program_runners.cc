@@ -355,9 +355,12 @@ std::vector<std::string> command_with(const Plan& plan, const Cell& cell,
     add({"--machine", plan.where, "--seed", std::to_string(cell.seed), "--variation",
          std::to_string(cell.variation)});
   add(part);
-  if (!cell.design.empty()) add({plan.compares_locks() ? "--lock" : "--tm", cell.design});
-  add(as_words(plan.launch.lock));
-  if (!plan.launch.tm_retry.empty()) add({kTmRetry, plan.launch.tm_retry});
+  if (!plan.compares_locks()) {
+    add(as_words(cell.design, plan.launch.tm_retry));
+  } else {
+    if (!cell.design.empty()) add({"--lock", cell.design});
+    add(as_words(plan.launch.lock));
+  }
   add({"--"});
   add(with_threads(plan.launch.program.words, cell.threads));
   return words;

@@ -205,15 +205,20 @@ const Block* largest(const std::vector<Block>& blocks, Wanted is_wanted) {
 bool has_verdict(const Block& block) { return !block.verdict.design.empty(); }
 
 std::string run_command(const Plan& plan, const std::string& design, const Block& block) {
-  std::vector<std::string> words = {plan.command, "run", plan.compares_locks() ? "--lock" : kTm, design};
-  LockOptions options = plan.launch.lock;
-  if (plan.compares_locks() && speculates(design))
-    options.rtm_always_abort = true;  // else a real CPU runs it without speculation
-  for (const std::string& word : as_words(options)) words.push_back(word);
-  if (!plan.launch.tm_retry.empty()) words.insert(words.end(), {kTmRetry, plan.launch.tm_retry});
-  words.emplace_back("--");
-  for (const std::string& word : with_threads(plan.launch.program.words, block.threads))
-    words.push_back(word);
+  std::vector<std::string> words = {plan.command, "run"};
+  const auto add = [&words](const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+  };
+  if (!plan.compares_locks()) {
+    add(as_words(design, plan.launch.tm_retry));
+  } else {
+    LockOptions options = plan.launch.lock;
+    if (speculates(design)) options.rtm_always_abort = true;  // else a real CPU runs it without speculation
+    add({"--lock", design});
+    add(as_words(options));
+  }
+  add({"--"});
+  add(with_threads(plan.launch.program.words, block.threads));
   return quoted_for_shell(words);
 }
 

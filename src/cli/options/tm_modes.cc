@@ -119,6 +119,12 @@ void add_tm_retry(CLI::App& app, std::string& retry) {
       ->needs(kTm);
 }
 
+std::vector<std::string> as_words(const std::string& mode, const std::string& retry) {
+  std::vector<std::string> words = {kTm, mode};
+  if (!retry.empty() && needs_hardware(mode)) words.insert(words.end(), {kTmRetry, retry});
+  return words;
+}
+
 void set_tm_variables(std::vector<std::string>& environment, const std::string& mode,
                       const std::string& retry) {
   set_variable(environment, "LD_BIND_NOW", "1");  // binding in a hardware transaction would abort it
