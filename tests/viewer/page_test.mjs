@@ -221,6 +221,25 @@ test("a sampled comparison says what its times are", async () => {
   await page.close();
 });
 
+test("a comparison of transactional memory has its reference and its counts", async () => {
+  const { page } = await open(fileOf(reports.transactions()));
+  const text = await page.locator("body").innerText();
+  assert.doesNotMatch(text, /pthread|speculations|longest wait/);
+  assert.match(text, /relative to libitm with 1 thread\./);
+  assert.match(text, /throughput \(libitm with 1 thread = 1\)/);
+  assert.match(text, /the speedup over libitm and its interval/);
+  const heads = await page.locator("#results thead th").allInnerTexts();
+  const cells = async (mode, head, number) => {
+    const row = page.locator("#results tbody tr", { has: page.getByRole("rowheader", { name: mode }) });
+    const at = heads.findIndex((text) => text.startsWith(head)) - 1; // the first is a row's head
+    return (await row.locator("td").allInnerTexts()).slice(at, at + number);
+  };
+  assert.deepEqual(await cells(/ale$/, "accesses a segment", 3), ["35.5", "20\u202f%", "90\u202f%"]);
+  assert.deepEqual(await cells(/hle$/, "accesses a segment", 3), ["–", "–", "–"]);
+  assert.deepEqual(await cells(/libitm$/, "speedup", 2), ["1.00×", "–"]);
+  await page.close();
+});
+
 test("one conflict is not plural", async () => {
   const report = reports.explained([8]);
   const row = report.blocks[0].rows.find(({ why }) =>

@@ -205,6 +205,7 @@ export function plain(counts = [1, 2, 4, 8, 16, 36, 72]) {
     virtual: true,
     metric: "throughput: ([0-9.]+)",
     lower_is_better: false,
+    reference: "pthread",
     machine: MACHINE,
     blocks,
     runs,
@@ -499,7 +500,7 @@ export function nothing() {
 
 /** Without all that is optional, as an older program or one that was stopped writes it. */
 export function bare() {
-  const { version, program, where, metric, lower_is_better, blocks, runs } = plain([1, 2]);
+  const { version, program, where, metric, lower_is_better, reference, blocks, runs } = plain([1, 2]);
   for (const run of runs) delete run.command;
   return {
     version,
@@ -508,9 +509,52 @@ export function bare() {
     virtual: true,
     metric,
     lower_is_better,
+    reference,
     blocks,
     runs,
   };
+}
+
+/** Of transactional memory: other modes, another reference, other counts. */
+export function transactions() {
+  const modes = {
+    pthread: "libitm",
+    tatas: "libitm-ml_wt",
+    ticket: "serial",
+    "htm-1": "hle",
+    "htm-10": "ale",
+  };
+  const report = plain([1, 4, 16]);
+  report.reference = "libitm";
+  report.program = "build/workloads/list";
+  for (const block of report.blocks) {
+    block.rows = block.rows.filter(({ design }) => modes[design]);
+    for (const row of block.rows) {
+      row.design = modes[row.design];
+      Object.assign(row.locks, { speculations: null, longest_wait_seconds: null });
+    }
+    const ale = block.rows.at(-1);
+    ale.locks.transactional_memory = {
+      segments: 200,
+      segment_accesses: 7100,
+      segment_aborts: 50,
+      write_backs: 40,
+      write_backs_under_lock: 4,
+    };
+    block.verdict.sentence = block.verdict.sentence.replace(
+      /pthread|tatas|ticket|htm-10?/g,
+      (design) => modes[design],
+    );
+  }
+  report.runs = report.runs
+    .filter(({ design }) => modes[design])
+    .map(({ design, command, ...run }) => ({
+      ...run,
+      design: modes[design],
+      command: command.replace(`--lock ${design}`, `--tm ${modes[design]}`),
+    }));
+  report.scaling = scalingOf(report.blocks);
+  return report;
 }
 
 /** Every design with several forms, more lines than colours. */

@@ -81,9 +81,9 @@ export function resultName(report: Report): string {
   return `${report.metric === "" ? timeName(report) : "result"} (${better})`;
 }
 
-/** "[1.46 – 1.52]" of the speedup; the reference design has none to itself. */
-export function interval({ design, interval: found }: Row): string {
-  return found === undefined || design === "pthread"
+/** "[1.46 – 1.52]" of the speedup; the reference has none to itself. */
+export function interval({ reference }: Report, { design, interval: found }: Row): string {
+  return found === undefined || design === reference
     ? ""
     : `[${ratioDigits(found.low)} – ${ratioDigits(found.high)}]`;
 }

@@ -16,6 +16,16 @@ export interface LockCounts {
   fallbacks: number | null;
   speculations: number | null;
   longest_wait_seconds: number | null;
+  transactional_memory?: TransactionCounts; // if libelision-tm ran
+}
+
+/** Of the fallbacks of libelision-tm. There are more of its counters, which the page does not show. */
+export interface TransactionCounts {
+  segments: number;
+  segment_accesses: number;
+  segment_aborts: number;
+  write_backs: number;
+  write_backs_under_lock: number;
 }
 
 export interface Place {
@@ -67,7 +77,7 @@ export interface Row {
   speedup?: number;
   cpu_seconds?: number;
   locks?: LockCounts;
-  ratios?: (number | null)[]; // to the reference design in the same round; null: a run is missing
+  ratios?: (number | null)[]; // to the reference in the same round; null: a run is missing
   interval?: { low: number; high: number; confidence: number }; // of the speedup; not over variations
   // Over variations of the machine:
   ratio?: Range;
@@ -95,7 +105,7 @@ export interface Block {
 export interface ScalingCurve {
   design: string;
   stops_at: number | null; // null: it gains up to the largest number of threads
-  points: { threads: number; relative: number }[]; // to the reference design with the fewest threads
+  points: { threads: number; relative: number }[]; // to the reference with the fewest threads
 }
 
 export interface Run {
@@ -137,6 +147,7 @@ export interface Report {
   windows?: { count: number; length_seconds: number }; // of a sampled comparison; times are those of a section
   metric: string;
   lower_is_better: boolean;
+  reference: string; // the design that others are compared with
   blocks: Block[];
   runs: Run[];
   machine?: MachineValue[];

@@ -222,6 +222,7 @@ TEST_F(Comparison, JsonOfRunHasEveryField) {
   killed.outcome = Outcome::kKilled;
   killed.deadlocked = true;
   plan_.metric = "total ([0-9]+)";
+  plan_.designs = {"pthread", "htm-10"};
   results_ = {{{4u, "htm-10", 1, 40, 2}, killed}};
   nlohmann::json expected = nlohmann::json::parse(R"({
     "threads": 4, "design": "htm-10", "run": 1, "seed": 40, "variation": 2, "outcome": "killed", "status": 3,
@@ -242,6 +243,7 @@ TEST_F(Comparison, JsonHasPlanRowsAndVerdict) {
   add("ticket", {});
   nlohmann::json expected = nlohmann::json::parse(R"({
     "version": 1, "program": "prog", "where": "m", "virtual": true, "metric": "", "lower_is_better": true,
+    "reference": "pthread",
     "blocks": [{
       "cold_rounds": 0,
       "threads": null,

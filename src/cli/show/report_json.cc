@@ -104,7 +104,7 @@ json row_json(const Plan& plan, const Row& row) {
   result["cpu_seconds"] = row.cpu_seconds;
   result["locks"] = counts_json(row.design, row.locks);
   result["ratios"] = ratios_json(row.ratios);
-  if (row.interval && (plan.compares_locks() || row.design != plan.reference())) {
+  if (row.interval) {
     result["interval"] = {
         {"low", row.interval->low}, {"high", row.interval->high}, {"confidence", kConfidence}};
   }
@@ -195,10 +195,12 @@ const char* name_of(RowState state) {
 
 json report_json(const Plan& plan, const std::vector<Result>& results, const std::vector<Block>& blocks,
                  const std::vector<NextStep>& next_steps) {
-  json report = {{"version", kVersion},     {"program", plan.program()},
-                 {"where", plan.where},     {"virtual", plan.model},
-                 {"metric", plan.metric},   {"lower_is_better", !plan.uses_metric() || plan.lower_is_better},
-                 {"blocks", json::array()}, {"runs", json::array()}};
+  json report = {
+      {"version", kVersion},          {"program", plan.program()},
+      {"where", plan.where},          {"virtual", plan.model},
+      {"metric", plan.metric},        {"lower_is_better", !plan.uses_metric() || plan.lower_is_better},
+      {"blocks", json::array()},      {"runs", json::array()},
+      {"reference", plan.reference()}};
   if (const std::string part = part_text(plan, plan.thread_counts.front()); !part.empty())
     report["part"] = {{"options", plan.launch.vm_words}, {"text", part}};
   if (plan.samples())

@@ -4,7 +4,7 @@ import * as charts from "../charts";
 import { element, note } from "../dom";
 import { figure } from "../figure";
 import * as format from "../format";
-import { type Block, type GoodRow, isGood, type Report, type Row } from "../report";
+import { type Block, type GoodRow, isGood, type Report, type Row, type TransactionCounts } from "../report";
 import { type Cell, type Column, table } from "../table";
 
 const NOTHING: Cell = { text: "–" };
@@ -38,6 +38,46 @@ export function causesOf(aborts: Record<string, number>): string {
   return causes.map(([cause, number]) => `${cause} ${format.count(number)}`).join(", ");
 }
 
+const lockColumns: Column<Row>[] = [
+  numbers("speculations", (row) => row.locks.speculations, format.count),
+  numbers("longest wait", (row) => row.locks.longest_wait_seconds, format.seconds),
+];
+
+/** Of the fallback of libelision-tm. Null: it was not used. */
+function fallbacks(
+  of: (counts: TransactionCounts) => [part: number, whole: number],
+): (row: GoodRow) => number | null {
+  return ({ locks: { transactional_memory: counts } }) => {
+    const [part, whole] = counts ? of(counts) : [0, 0];
+    return whole === 0 ? null : part / whole;
+  };
+}
+
+const transactionColumns: Column<Row>[] = [
+  numbers(
+    "accesses a segment",
+    fallbacks((counts) => [counts.segment_accesses, counts.segments]),
+    format.count,
+    true,
+  ),
+  numbers(
+    "segments aborted",
+    fallbacks((counts) => [counts.segment_aborts, counts.segments + counts.segment_aborts]),
+    format.percent,
+    true,
+  ),
+  numbers(
+    "write-backs",
+    fallbacks((counts) => [counts.write_backs - counts.write_backs_under_lock, counts.write_backs]),
+    format.percent,
+    true,
+  ),
+];
+
+function ofTransactions(report: Report): boolean {
+  return report.blocks.some(({ rows }) => rows.some(({ locks }) => locks?.transactional_memory));
+}
+
 function columnsOf(report: Report): Column<Row>[] {
   const confidence =
     report.blocks.flatMap(({ rows }) => rows).find((row) => row.interval)?.interval?.confidence ?? 0.95;
@@ -52,7 +92,7 @@ function columnsOf(report: Report): Column<Row>[] {
     },
   };
   const variation: Column<Row>[] = [
-    numbers("to pthread", (row) => row.ratio?.median, format.ratio),
+    numbers(`to ${report.reference}`, (row) => row.ratio?.median, format.ratio),
     {
       title: "least to most",
       number: true,
@@ -73,8 +113,10 @@ function columnsOf(report: Report): Column<Row>[] {
     {
       title: `${format.percent(confidence)} interval`,
       number: true,
-      cell: (row) =>
-        format.interval(row) === "" ? NOTHING : { text: format.interval(row), key: row.interval?.low },
+      cell: (row) => {
+        const text = format.interval(report, row);
+        return text === "" ? NOTHING : { text, key: row.interval?.low };
+      },
     },
   ];
   return [
@@ -84,8 +126,7 @@ function columnsOf(report: Report): Column<Row>[] {
     numbers("CPU time", (row) => row.cpu_seconds, format.seconds),
     numbers("commits", (row) => row.locks.commits, format.count),
     numbers("fallbacks", (row) => row.locks.fallbacks, format.count),
-    numbers("speculations", (row) => row.locks.speculations, format.count),
-    numbers("longest wait", (row) => row.locks.longest_wait_seconds, format.seconds),
+    ...(ofTransactions(report) ? transactionColumns : lockColumns),
     remarks,
   ];
 }
@@ -109,7 +150,7 @@ function chart(report: Report, block: Block, rows: GoodRow[]): HTMLElement {
     const bars = rows.flatMap(({ design, best, ratio, ratios }) =>
       ratio ? [{ name: design, best, ratio, ratios: (ratios ?? []).filter((value) => value !== null) }] : [],
     );
-    const title = `speed relative to pthread`;
+    const title = `speed relative to ${report.reference}`;
     return figure(`Chart of the ${title}, ${format.threads(block.threads)}: ${facts}.`, (width) =>
       charts.ratios(bars, title, width),
     );
@@ -120,7 +161,7 @@ function chart(report: Report, block: Block, rows: GoodRow[]): HTMLElement {
     best: row.best,
     runs: valuesOf(report, block, row.design),
     label: row.speedup > 0 ? format.ratio(row.speedup) : "",
-    interval: format.interval(row),
+    interval: format.interval(report, row),
   }));
   return figure(
     `Bar chart of the ${axis} of each design, ${format.threads(block.threads)}: ${facts}.`,
@@ -142,8 +183,8 @@ export function results(report: Report, block: Block): Node[] {
     parts.push(
       note(
         report.variations
-          ? "Each design against pthread on the same variation of the machine. Line: from the worst to the best variation. Mark: median. Dots: each variation. Both directions have the same scale: 2× is as far from 1× as 0.5× is."
-          : `Bar: median of the runs. Line: from the lowest to the highest. Dots: each run. At the end: the speedup over pthread and its interval.${coldRounds(block)}`,
+          ? `Each design against ${report.reference} on the same variation of the machine. Line: from the worst to the best variation. Mark: median. Dots: each variation. Both directions have the same scale: 2× is as far from 1× as 0.5× is.`
+          : `Bar: median of the runs. Line: from the lowest to the highest. Dots: each run. At the end: the speedup over ${report.reference} and its interval.${coldRounds(block)}`,
       ),
     );
   }

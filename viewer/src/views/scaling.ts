@@ -36,14 +36,15 @@ export function scaling(report: Report): HTMLElement | null {
   const points = designs.flatMap(({ design, points: all }, number) =>
     all.map(({ threads, relative }) => ({ name: design, number, threads, value: relative })),
   );
-  const axis = `throughput (pthread with ${format.threads(counts[0] ?? 1)} = 1)`;
+  const one = `${report.reference} with ${format.threads(counts[0] ?? 1)}`;
+  const axis = `throughput (${one} = 1)`;
   const label = `Line chart of the ${axis} over the number of threads, one line a design; the table below has its numbers.`;
   return section(
     "scaling",
     "Scaling",
     figure(label, (width) => charts.scaling(points, axis, format.ratio, width)),
     note(
-      `Medians of the runs, relative to pthread with ${format.threads(counts[0] ?? 1)}. A design stops at the smallest number of threads after which no larger one is a gain; a dash: it gains up to the last.${report.metric === "" ? " Times show this for work that is the same with all numbers of threads." : ""}`,
+      `Medians of the runs, relative to ${one}. A design stops at the smallest number of threads after which no larger one is a gain; a dash: it gains up to the last.${report.metric === "" ? " Times show this for work that is the same with all numbers of threads." : ""}`,
     ),
     table(columnsOf(counts), designs, { caption: "Throughput over the number of threads" }),
   );
