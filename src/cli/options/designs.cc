@@ -113,16 +113,7 @@ void require_design(std::string_view name) {
 }
 
 std::vector<std::string> parse_designs(std::string_view list) {
-  std::vector<std::string> designs;
-  for (const std::string& word : split_list(list, ',')) {
-    const std::string name = without_blanks(word);
-    if (name.empty()) throw UsageError(fmt::format("a lock design is missing in '{}'", list));
-    require_design(name);
-    if (std::find(designs.begin(), designs.end(), name) != designs.end())
-      throw UsageError(fmt::format("lock design '{}' is named twice", name));
-    designs.push_back(name);
-  }
-  return designs;
+  return parse_names(list, "lock design", require_design);
 }
 
 }  // namespace elision::cli

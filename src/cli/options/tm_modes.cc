@@ -10,7 +10,6 @@
 
 #include "abi/tm_variables.h"
 #include "cli/host/install.h"
-#include "cli/host/parse.h"
 #include "cli/options/suggest.h"
 
 namespace elision::cli {
@@ -94,24 +93,14 @@ void check_tm_modes(const std::vector<std::string>& modes, const LockOptions& lo
 }
 
 std::vector<std::string> parse_tm_modes(std::string_view list) {
-  std::vector<std::string> modes;
-  for (const std::string& word : split_list(list, ',')) {
-    const std::string name = without_blanks(word);
-    if (name.empty())
-      throw UsageError(fmt::format("a mode of transactional memory is missing in '{}'", list));
-    require_tm_mode(name);
-    if (std::find(modes.begin(), modes.end(), name) != modes.end())
-      throw UsageError(fmt::format("mode '{}' is named twice", name));
-    modes.push_back(name);
-  }
-  return modes;
+  return parse_names(list, "mode", require_tm_mode);
 }
 
 void add_tm_retry(CLI::App& app, std::string& retry) {
   app.add_option(kTmRetry, retry,
                  "with --tm: wait for a held lock or a fallback, then try again in hardware (patient, the "
-                 "default); or, "
-                 "as in the ALE paper, try again only if the CPU says that it may succeed (hint)")
+                 "default); or, as in the ALE paper, try again only if the CPU says that it may succeed "
+                 "(hint)")
       ->type_name("patient|hint")
       ->check(CLI::Validator(
           [](const std::string& rule) { return is_retry_rule(rule) ? "" : rule + " is not patient or hint"; },
