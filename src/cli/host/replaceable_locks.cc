@@ -167,28 +167,34 @@ Names replaced_functions() {
   return names;
 }
 
-// Whether `file` calls one of `functions` or may load code that does.
-bool may_lock(const std::string& file, const Names& functions) {
+// Whether `file` needs a symbol that `is_wanted`; nothing if its symbols cannot be read.
+template <class IsWanted>
+std::optional<bool> needs(const std::string& file, IsWanted is_wanted) {
   const ElfFile object(file);
-  bool may = false;
+  bool found = false;
   const bool read = object.is_elf() && object.for_each_symbol([&](std::string_view name, bool defined) {
-    may |= !defined && (functions.contains(name) || open_ended().contains(name));
+    found |= !defined && is_wanted(name);
   });
-  return may || !read;
-}
-
-// Whether `file` may start transactions: it does itself, or may load code that does.
-bool may_start_transactions(const std::string& file) {
-  const ElfFile object(file);
-  bool may = false;
-  const bool read = object.is_elf() && object.for_each_symbol([&](std::string_view name, bool defined) {
-    may |= !defined && name == "_ITM_beginTransaction";
-  });
-  return may || !read;
+  return read ? std::optional(found) : std::nullopt;
 }
 
 // Whether `file` may load libraries or start programs.
-bool is_open_ended(const std::string& file) { return may_lock(file, Names()); }
+bool is_open_ended(const std::string& file) {
+  return needs(file, [](std::string_view name) { return open_ended().contains(name); }).value_or(true);
+}
+
+// Whether `file` calls one of `functions` or may load code that does.
+bool may_lock(const std::string& file, const Names& functions) {
+  const auto is_wanted = [&](std::string_view name) {
+    return functions.contains(name) || open_ended().contains(name);
+  };
+  return needs(file, is_wanted).value_or(true);
+}
+
+// Whether code in `file` starts transactions.
+bool may_start_transactions(const std::string& file) {
+  return needs(file, [](std::string_view name) { return name == "_ITM_beginTransaction"; }).value_or(true);
+}
 
 // The libitm in a list of libraries that is not libitm.so.1; empty: none.
 std::string other_libitm(const std::string& listing) {
@@ -220,13 +226,7 @@ std::string why_no_transaction_is_replaced(const std::string& file, Place place)
 
 // Whether `file` calls libelision-api. One that is linked with its archive does not show it.
 bool calls_api(const std::string& file) {
-  const ElfFile object(file);
-  bool calls = false;
-  if (object.is_elf()) {
-    object.for_each_symbol(
-        [&calls](std::string_view name, bool defined) { calls |= !defined && name.starts_with("elision_"); });
-  }
-  return calls;
+  return needs(file, [](std::string_view name) { return name.starts_with("elision_"); }).value_or(false);
 }
 
 }  // namespace
