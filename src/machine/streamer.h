@@ -17,9 +17,6 @@
 namespace elision::machine {
 
 class Streamer {
-  static constexpr int kMostAtOnce = 2;
-  static constexpr std::uint64_t kStreams = 32, kLines = std::uint64_t{1} << Tlb::kPageShift;
-
  public:
   /// `first`, `first` + `step` and so on.
   struct Lines {
@@ -28,7 +25,7 @@ class Streamer {
     int count = 0;
   };
 
- private:
+  /// What the streamer knows of one page.
   struct Stream {
     std::uint64_t page_plus_1;  // 0: empty
     std::int8_t last;           // line of the page
@@ -58,10 +55,8 @@ class Streamer {
       return {page * kLines + static_cast<std::uint64_t>(first), step, count};
     }
   };
-  static std::uint64_t index(LineAddr line) { return line.value / kLines % kStreams; }
 
- public:
-  /// The lines to fetch after an access, and what the streamer knows then.
+  /// The lines to fetch after an access, and what the streamer knows of the page then.
   struct Step {
     Lines lines;
     Stream stream;
@@ -79,6 +74,11 @@ class Streamer {
   void take(LineAddr line, const Step& step) { streams_[index(line)] = step.stream; }
 
  private:
+  static constexpr int kMostAtOnce = 2;
+  static constexpr std::uint64_t kStreams = 32, kLines = std::uint64_t{1} << Tlb::kPageShift;
+
+  static std::uint64_t index(LineAddr line) { return line.value / kLines % kStreams; }
+
   Stream streams_[kStreams];
 };
 
