@@ -80,12 +80,13 @@ class alignas(128) Slot {
     Record* const record = transaction.template make<Record>(hash, key, key, null(), null(), null(), null());
     if (record == nullptr) return {};
     transaction.write(*link, record);
-    append(transaction, record);
-    Change change{1, key};
+    put_last(transaction, record);
+    transaction.write(count_, transaction.read(count_) + 1);
+    Change change = structures::if_inserted(true, key);
     if (transaction.read(count_) > capacity_) {
-      const Key oldest = transaction.read(transaction.read(first_)->key);
-      remove(transaction, transaction.read(transaction.read(first_)->hash));
-      change += {0 - std::uint64_t{1}, 0 - oldest};
+      Record* const oldest = transaction.read(first_);
+      change += structures::if_erased(true, transaction.read(oldest->key));
+      remove(transaction, transaction.read(oldest->hash));
     }
     return change;
   }
@@ -166,13 +167,12 @@ class alignas(128) Slot {
   }
 
   template <class Transaction>
-  void append(Transaction& transaction, Record* record) {
+  void put_last(Transaction& transaction, Record* record) {
     Record* const last = transaction.read(last_);
     transaction.write(record->prev, last);
     transaction.write(record->next, nullptr);
     transaction.write(last != nullptr ? last->next : first_, record);
     transaction.write(last_, record);
-    transaction.write(count_, transaction.read(count_) + 1);
   }
 
   template <class Transaction>
@@ -188,11 +188,7 @@ class alignas(128) Slot {
   void use(Transaction& transaction, Record* record) {
     if (transaction.read(last_) == record) return;
     take_from_list(transaction, record);
-    Record* const last = transaction.read(last_);
-    transaction.write(record->prev, last);
-    transaction.write(record->next, nullptr);
-    transaction.write(last->next, record);
-    transaction.write(last_, record);
+    put_last(transaction, record);
   }
 
   /// `link` names `record`. A record with two children is replaced by the greatest one of its left tree.
