@@ -386,8 +386,8 @@ int compare(CompareRequest& request, const Words& words, const OldPlan* old) {
   const Arguments arguments = split_arguments(words);
   if (old != nullptr) {
     plan.where = old->where;
-    (request.tm_modes.empty() ? request.designs : request.tm_modes) =
-        fmt::format("{}", fmt::join(old->designs, ","));
+    std::string& compared = request.tm_modes.empty() ? request.designs : request.tm_modes;
+    compared = fmt::format("{}", fmt::join(old->designs, ","));
   }
   check_lock_options(plan.launch.lock);
   check_region(request.region);
@@ -407,6 +407,7 @@ int compare(CompareRequest& request, const Words& words, const OldPlan* old) {
   const Place place = plan.model ? Place::kVirtual : Place::kNative;
   if (plan.compares_locks()) {
     preload_library();  // say now if it is missing
+    plan.why_no_locks = why_no_lock_was_taken(plan.launch.program.file, place);
   } else {
     tm_library();
     require_transactions(plan.launch.program.file, place, kTm);
@@ -414,7 +415,6 @@ int compare(CompareRequest& request, const Words& words, const OldPlan* old) {
   // After all checks, since a refusal must be the only line.
   note_misspelt_threads(program);
   for (const std::string& note : without_effect(plan.launch.lock, plan.designs)) tell("compare", note);
-  if (plan.compares_locks()) plan.why_no_locks = why_no_lock_was_taken(plan.launch.program.file, place);
   return compare_and_report(request);
 }
 

@@ -162,8 +162,8 @@ enum class Outcome {
 /// The lock library's counts over all processes and threads of a run; or those of libelision-tm, whose
 /// acquisitions are transactions, and whose fallbacks are those that did not commit in hardware.
 struct LockCounts {
-  bool locks_seen =
-      false;  // a lock that the library can replace was taken; or a transaction ran, or may have
+  /// A lock that the library can replace was taken; or a transaction ran, or may have.
+  bool locks_seen = false;
   std::uint64_t acquisitions = 0;
   std::uint64_t commits = 0;
   std::map<std::string, std::uint64_t> aborts;  // by cause, zeros left out
