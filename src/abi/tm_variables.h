@@ -35,10 +35,8 @@ inline constexpr TmVariableRow kTmVariables[] = {
      "ale: run uninstrumented while no fallback is active or, as the paper, always log writes"},
     {"ELISION_TM_RETRY", "patient", "patient, hint",
      "patient: wait for a held lock or a fallback, then try again in hardware; hint: try again only if the "
-     "CPU sets "
-     "the retry bit, as in the ALE paper (unsafe-lr also after a held lock, ale also after a fallback that "
-     "began "
-     "meanwhile)"},
+     "CPU sets the retry bit, as in the ALE paper (unsafe-lr also after a held lock, ale also after a "
+     "fallback that began meanwhile)"},
     {"ELISION_TM_COUNTERS_DIR", "", "a directory", "keep the counters of each process in a file there"},
     {"ELISION_TM_VERBOSE", "0", "0, 1", "say on standard error what was chosen"},
 };
