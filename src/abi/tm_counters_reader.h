@@ -16,7 +16,6 @@ namespace elision::abi {
 
 struct TmCounterTotals {
   std::uint32_t process_id = 0;
-  TmMode mode{};
   TmCounters counts{};
 
   std::uint64_t hardware_commits() const {
@@ -56,7 +55,6 @@ inline std::optional<TmCounterTotals> sum_tm_counters(const char* data, std::siz
     return std::nullopt;
   TmCounterTotals totals;
   totals.process_id = header.process_id;
-  totals.mode = static_cast<TmMode>(header.mode);
   for (std::uint32_t i = 0; i < kTmCounterSlots; ++i) {
     TmCounterTotals slot;
     std::memcpy(&slot.counts, data + kTmCountersHeaderBytes + i * sizeof(TmCounters), sizeof slot.counts);
