@@ -47,7 +47,8 @@ std::vector<std::string> parse_tm_modes(std::string_view list);
 /// Adds --tm-retry, which needs --tm.
 void add_tm_retry(CLI::App& app, std::string& retry);
 
-/// The same options as words for another `elision` process. `retry` is left out if it has no effect on `mode`.
+/// The same options as words for another `elision` process. `retry` is left out if it has no effect on
+/// `mode`.
 std::vector<std::string> as_words(const std::string& mode, const std::string& retry);
 
 /// Sets the variables for `mode`, and for `retry` unless that is empty. The unsafe mode is accepted, since
