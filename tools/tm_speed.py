@@ -105,11 +105,7 @@ def document(origin, places):
              *performance.paragraph(
                  "Programs of the ALE paper whose sections are transactions of GCC, under GCC's own libitm and under libelision-tm ([modes](../guide/tm.md)). The first row "
                  "has operations a second under libitm, which chooses its method itself; the others are speedups over it, with `elision compare`'s 95 % intervals. "
-                 "A dash: not run, since it needs hardware transactions that this CPU does not have."),
-             *performance.paragraph(
-                 "The virtual machine is too kind to instrumented code (libitm-gl_wt, libitm-ml_wt, ale-logged, and ale beside a fallback): each of its loads is a call, and the "
-                 "virtual machine does not follow an address through calls. Chains of loads that miss the caches then overlap, as they do not on a real CPU. Compare ale-logged "
-                 "natively and virtually.")]
+                 "A dash: not run, since it needs hardware transactions that this CPU does not have.")]
     for name, place, results in places:
         reports = [report for _, report in results]
         lines += [f"## {name}", "", *performance.paragraph(" ".join(sentences(place, reports)))]

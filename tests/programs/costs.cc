@@ -42,11 +42,18 @@ bool chance() {
 
 int main() {
   if (memory == MAP_FAILED) return 1;
+  // A pointer in each line. Those of successive cold lines lead to addresses near each other.
+  for (std::size_t at = 0; at < kBytes; at += kLineBytes)
+    *reinterpret_cast<char**>(&memory[at]) = &memory[kBytes / 2 + at / 16], _mm_clflush(&memory[at]);
   measure("store", [](int) { *cold_line() = 1; });
   measure("store_sfence", [](int) { *cold_line() = 1, _mm_sfence(); });
   measure("store_lfence", [](int) { *cold_line() = 1, _mm_lfence(); });
   measure("store_mfence", [](int) { *cold_line() = 1, _mm_mfence(); });
   measure("load", [](int) { (void)*cold_line(); });
+  measure("load_by_pointer", [](int) {
+    char* const slot = const_cast<char*>(cold_line());
+    (void)**reinterpret_cast<volatile char* volatile*>(slot);
+  });
   measure("load_lfence", [](int) { (void)*cold_line(), _mm_lfence(); });
   volatile int sink = 0;
   measure("draw", [&](int) { sink = chance(); });

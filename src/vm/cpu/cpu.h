@@ -113,6 +113,20 @@ struct alignas(64) Cpu {
   };
   static constexpr std::size_t kMissedLoads = 16;
   MissedLoad missed_loads[kMissedLoads];
+  /// The last missed loads of pointers. An access near such a pointer depends on it, whatever copies,
+  /// additions and calls lie between: registers are followed within a block alone.
+  struct MissedPointer {
+    std::uint64_t value = 0;
+    std::uint64_t ready = 0;
+
+    bool leads_to(std::uint64_t address) const {
+      constexpr std::uint64_t kBefore = 256, kBehind = 4096;  // sizes of objects, and of headers before them
+      return address - value + kBefore < kBefore + kBehind;
+    }
+  };
+  static constexpr std::size_t kMissedPointers = 8;
+  MissedPointer missed_pointers[kMissedPointers];
+  unsigned oldest_pointer = 0;
   /// Two CPUs of one core share its issue width. While both run, the time since the last account is at least
   /// what the instructions since then need at one CPU's share of the width. Stalls count towards it.
   struct Sharing {
@@ -141,6 +155,7 @@ struct alignas(64) Cpu {
   void forget_misses() {
     for (MissedValue& miss : register_miss) miss.ready = 0;
     for (MissedLoad& miss : missed_loads) miss.access_check = nullptr;
+    for (MissedPointer& miss : missed_pointers) miss.ready = 0;
   }
 
   std::uint64_t instructions() const {

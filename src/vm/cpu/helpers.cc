@@ -89,7 +89,19 @@ Cycles address_ready(Cpu& cpu, const AccessCheck& check) {
     const std::uint64_t ready = miss.ready + check.register_cycles;
     if (miss.ready != 0 && ready > latest && still_holds(cpu.state.gpr[reg], miss)) latest = ready;
   }
+  for (const Cpu::MissedPointer& miss : cpu.missed_pointers)
+    if (miss.ready > latest && miss.leads_to(cpu.check_address)) latest = miss.ready;
   return Cycles(overlaps || latest > now ? latest : 0);
+}
+
+/// Remembers the value that the load at Cpu::check_address is about to load, if it may be a pointer.
+void note_pointer(Cpu& cpu, Cycles when) {
+  constexpr std::uint64_t kLeast = 1u << 16, kMost = std::uint64_t{1} << 47;  // addresses of user space
+  std::uint64_t value;
+  if (elision_copy_word(&value, reinterpret_cast<const void*>(cpu.check_address)) != 0) return;
+  if (value < kLeast || value >= kMost) return;
+  cpu.missed_pointers[cpu.oldest_pointer] = {value, when.value};
+  cpu.oldest_pointer = (cpu.oldest_pointer + 1) % Cpu::kMissedPointers;
 }
 
 /// `replaced`: memory has another value now, so the register cannot be compared with it.
@@ -97,6 +109,7 @@ Cycles address_ready(Cpu& cpu, const AccessCheck& check) {
                                              bool replaced = false) {
   if (!check.feeds_address) return;
   if (when.value > cpu.latest_miss) cpu.latest_miss = when.value;
+  if (check.size == sizeof(void*)) note_pointer(cpu, when);
   missed_load(cpu, &check) = {&check, when.value};
   for (unsigned mask = check.results; mask != 0; mask &= mask - 1)
     cpu.register_miss[__builtin_ctz(mask)] = {when.value, cpu.check_address,

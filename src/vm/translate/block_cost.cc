@@ -337,24 +337,30 @@ void block_data_flow(std::span<const Instruction> block, const machine::Descript
     return static_cast<std::uint8_t>(std::min<unsigned>(cycles, kMost));
   };
   std::array<Source, kGprCount> sources;
+  std::uint64_t stored_loads = 0;
   std::vector<std::uint16_t> overwritten(block.size());  // registers, in front of each instruction
   for (unsigned r = 0; r < kGprCount; ++r) sources[r].registers = static_cast<std::uint16_t>(1u << r);
   for (std::size_t n = 0; n < block.size(); ++n) {
     const Instruction& i = block[n];
-    bool loads = false;
+    bool loads = false, stores_pointer = false;
+    std::uint16_t addressing = 1u << kRsp;
     for (unsigned k = 0; k < i.accesses; ++k) {
       const MemoryOperand& m = i.access[k].operand;
       Source address;
       for (const int reg : {m.base, m.index}) {
         if (reg < 0 || reg == kRsp || reg >= static_cast<int>(kGprCount)) continue;
         address.add(sources[static_cast<unsigned>(reg)]);
+        addressing = static_cast<std::uint16_t>(addressing | 1u << reg);
       }
       flow[2 * n + k].address_registers = address.registers;
       flow[2 * n + k].address_loads = address.loads;
       flow[2 * n + k].register_cycles = bounded(address.register_cycles);
       flow[2 * n + k].load_cycles = bounded(address.load_cycles);
       loads = loads || i.access[k].read;
+      stores_pointer = stores_pointer || (i.access[k].write && i.access[k].size == sizeof(void*));
     }
+    if (stores_pointer)
+      for_each_bit(i.gpr_read & ~addressing, [&](unsigned r) { stored_loads |= sources[r].loads; });
     Source from;
     if (!clears_register(i))
       for_each_bit(i.gpr_read, [&](unsigned r) {
@@ -391,7 +397,7 @@ void block_data_flow(std::span<const Instruction> block, const machine::Descript
       if (sources[r].loads >> n & 1) results |= static_cast<std::uint16_t>(1u << r);
     for (std::size_t access : {2 * n, 2 * n + 1}) {
       flow[access].results = results;
-      flow[access].feeds_address = results != 0 || (address_loads >> n & 1);
+      flow[access].feeds_address = results != 0 || ((address_loads | stored_loads) >> n & 1);
     }
   }
 }

@@ -37,8 +37,10 @@ struct DataFlow {
   /// Cycles of the instructions from a register's value at block entry, from a load of the block, and from
   /// one of `earlier_loads` to the address.
   std::uint8_t register_cycles = 0, load_cycles = 0, earlier_cycles = 0;
-  std::uint16_t results = 0;   // registers that depend on the loaded value at the end of the block
-  bool feeds_address = false;  // an address depends on the loaded value: in the block, or by `results`
+  std::uint16_t results = 0;  // registers that depend on the loaded value at the end of the block
+  /// An address may depend on the loaded value: one in the block does, `results` is not empty, or the value
+  /// is stored where a pointer has room.
+  bool feeds_address = false;
 };
 
 /// Computes the data flow of every access of `block` (at most 64 instructions): two entries for each

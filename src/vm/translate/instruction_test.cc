@@ -334,6 +334,17 @@ TEST(DataFlow, LoopsAddressIsComputedFromTheLoadBefore) {
   EXPECT_EQ(flow_of(block)[0].earlier_loads, 0u) << "it goes elsewhere";
 }
 
+TEST(DataFlow, AStoredValueMayBecomeAnAddress) {
+  EXPECT_TRUE(flow_of({decoded({0x48, 0x8b, 0x08}),  // mov rcx, [rax]
+                       decoded({0x48, 0x89, 0x0b}),  // mov [rbx], rcx
+                       decoded({0x31, 0xc9})})[0]    // xor ecx, ecx
+                  .feeds_address);
+  EXPECT_FALSE(flow_of({decoded({0x48, 0x8b, 0x08}),  // mov rcx, [rax]
+                        decoded({0x89, 0x0b}),        // mov [rbx], ecx: no room for a pointer
+                        decoded({0x31, 0xc9})})[0]    // xor ecx, ecx
+                   .feeds_address);
+}
+
 TEST(BlockCost, PauseSerialises) { EXPECT_GE(cost_cycles({{0xf3, 0x90}}), 9u); }
 
 // --- liveness ---
