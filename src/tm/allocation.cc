@@ -59,7 +59,7 @@ void* note_allocated(void* memory, std::size_t bytes, void (*function)(void*, st
 void free_later(void* memory, void (*function)(void*, std::size_t), std::size_t size = 0) {
   if (memory == nullptr) return;
   Thread& thread = this_thread;
-  if (thread.path == Path::kNone) return function(memory, size);
+  if (!is_inside(thread)) return function(memory, size);
   thread.logs->freed.push({memory, function, size});
   thread.has_pending = true;
 }

@@ -1,19 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// _ITM_beginTransaction, which may return twice: it notes the registers that a call preserves. A hardware
-// transaction begins in elision_tm_begin and runs on in the caller; if it aborts, the CPU restores
-// registers and stack. elision_tm_resume makes a begin return again after a cancel. Layout: Registers in
-// abi.h.
+// _ITM_beginTransaction, which may return twice.
+//
+// In the ordinary case the hardware transaction begins here. This takes no stack: what a transaction loads
+// from the stack had better not have been stored right before it. All else is for elision_tm_begin, which
+// gets the registers that a call preserves: elision_tm_resume makes a begin return again after a cancel.
+// If a transaction aborts, the CPU restores registers and stack. Layout: Registers and the properties in
+// abi.h, the places in thread.h and ownership.h.
+#define HAS_NO_ABORT 8
+#define HAS_UNINSTRUMENTED_CODE 2
+#define FALLBACK 64
+#define CODE_LOCK_BUSY 0xfc
+#define CODE_FALLBACK_RUNS 0xfb
+
   .text
   .p2align 6
   .globl _ITM_beginTransaction
   .type _ITM_beginTransaction, @function
 _ITM_beginTransaction:
   .cfi_startproc
+  movl $-1, %eax
+  movq elision_tm_thread@GOTTPOFF(%rip), %rdx
+  cmpq $0, %fs:(%rdx)  // depth and is_slow
+  jne .Lslow
+  testb $HAS_NO_ABORT, %dil
+  je .Lslow
+  xtest
+  jne .Lslow
+  cmpl $0, elision_tm_shared(%rip)
+  jne .Lslow
+  cmpq $0, elision_tm_shared+FALLBACK(%rip)
+  jne .Lslow
+  xbegin .Lslow
+  cmpl $0, elision_tm_shared(%rip)
+  jne .Llock_busy
+  cmpq $0, elision_tm_shared+FALLBACK(%rip)
+  jne .Lfallback_runs
+  andl $HAS_UNINSTRUMENTED_CODE, %edi
+  shrl $1, %edi
+  leal 1(%rdi), %eax
+  ret
+.Llock_busy:
+  xabort $CODE_LOCK_BUSY
+.Lfallback_runs:
+  xabort $CODE_FALLBACK_RUNS
+.Lslow:
   movq (%rsp), %rcx
-  leaq 8(%rsp), %rax
+  leaq 8(%rsp), %rdx
   subq $72, %rsp
   .cfi_adjust_cfa_offset 72
-  movq %rax, (%rsp)
+  movq %rdx, (%rsp)
   movq %rbx, 8(%rsp)
   movq %rbp, 16(%rsp)
   movq %r12, 24(%rsp)
@@ -22,6 +57,7 @@ _ITM_beginTransaction:
   movq %r15, 48(%rsp)
   movq %rcx, 56(%rsp)
   movq %rsp, %rsi
+  movl %eax, %edx
   call elision_tm_begin
   addq $72, %rsp
   .cfi_adjust_cfa_offset -72

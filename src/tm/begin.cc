@@ -16,7 +16,7 @@ std::uint32_t begin_nested(Thread& thread, std::uint32_t properties, const Regis
   switch (thread.path) {
     case Path::kNone:
     case Path::kHardware:
-      return (properties & kHasUninstrumentedCode) != 0 ? kRunUninstrumented : kRunInstrumented;
+      return run_directly(properties);
     case Path::kLogged:
       if (has_instrumented) return kRunInstrumented;
       thread.unlogged = true;
@@ -31,6 +31,19 @@ std::uint32_t begin_nested(Thread& thread, std::uint32_t properties, const Regis
   return begin_nested_serial(thread, properties, registers);
 }
 
+[[gnu::noinline]] void commit_with_state(Thread& thread) {
+  if (thread.depth > 1) {
+    if (thread.path == Path::kSerial) leave_nested_serial(thread);
+    --thread.depth;
+    return;
+  }
+  if (thread.path == Path::kSerial || thread.path == Path::kFallback) {
+    commit_software(thread);
+  } else {
+    commit_hardware(thread);
+  }
+}
+
 bool may_run_in_hardware() { return process.mode != abi::TmMode::kSerial && !locks::is_single_threaded(); }
 
 }  // namespace
@@ -40,32 +53,24 @@ using elision::tm::Path;
 using elision::tm::this_thread;
 using elision::tm::Thread;
 
-/// From begin.S; `registers` lie on the caller's stack.
+/// From begin.S. `registers` lie on the caller's stack; `status`: see begin_hardware.
 extern "C" [[gnu::visibility("hidden")]] std::uint32_t elision_tm_begin(
-    std::uint32_t properties, const elision::tm::Registers* registers) {
+    std::uint32_t properties, const elision::tm::Registers* registers, elision::htm::Status status) {
   Thread& thread = this_thread;
   if (thread.depth != 0) return elision::tm::begin_nested(thread, properties, *registers);
   if (!thread.is_known) [[unlikely]]
     introduce_thread(thread);
-  ++thread.begun;
   if (elision::tm::may_run_in_hardware()) {
-    if (const std::uint32_t actions = begin_hardware(thread, properties)) return actions;
+    thread.is_slow = elision::tm::process.is_quick ? 0 : 1;
+    if (const std::uint32_t actions = begin_hardware(thread, properties, status)) return actions;
   }
   return begin_software(thread, properties, *registers);
 }
 
 ELISION_TM_EXPORT void _ITM_commitTransaction() {
   Thread& thread = this_thread;
-  if (thread.depth > 1) {
-    if (thread.path == Path::kSerial) leave_nested_serial(thread);
-    --thread.depth;
-    return;
-  }
-  if (thread.path == Path::kSerial || thread.path == Path::kFallback) {
-    commit_software(thread);
-  } else if (thread.path != Path::kNone) {
-    commit_hardware(thread);
-  }
+  if (thread.depth != 0) return elision::tm::commit_with_state(thread);
+  commit_without_state(thread);
 }
 
 /// An exception leaves the transaction, which commits.
@@ -74,7 +79,7 @@ ELISION_TM_EXPORT void _ITM_commitTransactionEH(void*) { _ITM_commitTransaction(
 ELISION_TM_EXPORT void _ITM_abortTransaction(std::uint32_t reason) {
   Thread& thread = this_thread;
   const bool outermost = (reason & elision::tm::kOuterAbort) != 0;
-  if (thread.path == Path::kHardware || thread.path == Path::kLogged) cancel_hardware(thread, outermost);
+  if (thread.path != Path::kFallback && thread.path != Path::kSerial) cancel_hardware(thread, outermost);
   roll_back(thread, outermost);
 }
 

@@ -69,7 +69,7 @@ ELISION_TM_EXPORT void _ITM_registerTMCloneTable(void* clones, std::size_t count
 }
 
 ELISION_TM_EXPORT void _ITM_deregisterTMCloneTable(void* clones) {
-  const bool is_outside = this_thread.path == elision::tm::Path::kNone;
+  const bool is_outside = !is_inside(this_thread);
   if (is_outside) enter_alone(this_thread);
   elision::tm::unlink(clones);
   if (is_outside) leave_alone(this_thread);

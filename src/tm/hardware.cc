@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tm/hardware.h"
 
-#include "htm/rtm.h"
 #include "tm/injected_aborts.h"
 #include "tm/ownership.h"
-#include "tm/process.h"
 #include "tm/software.h"
 
 namespace elision::tm {
@@ -31,22 +29,30 @@ bool wants_log() {
          (!process.two_speed || shared.fallback.load(std::memory_order_relaxed) != 0);
 }
 
-/// Inside the hardware transaction. Returns actions.
-[[gnu::always_inline]] inline std::uint32_t enter(Thread& thread, std::uint32_t properties, bool logs) {
-  if (subscribes() && Section::is_held(shared.section)) (void)Rtm::abort<kCodeLockBusy>();
+/// Inside the hardware transaction, beside a fallback that may run. Returns actions.
+std::uint32_t enter_logged(Thread& thread, std::uint32_t properties) {
+  if (Section::is_held(shared.section)) (void)Rtm::abort<kCodeLockBusy>();
   thread.depth = 1;
   thread.may_cancel = (properties & kHasNoAbort) == 0;
-  if (logs) {
-    thread.path = Path::kLogged;
-    thread.barriers = Barriers::kLogged;
-    thread.unlogged = (properties & kHasInstrumentedCode) == 0;
-    thread.logs->stripes.clear();
-    return thread.unlogged ? kRunUninstrumented : kRunInstrumented;
-  }
+  thread.path = Path::kLogged;
+  thread.barriers = Barriers::kLogged;
+  thread.unlogged = (properties & kHasInstrumentedCode) == 0;
+  thread.logs->stripes.clear();
+  return thread.unlogged ? kRunUninstrumented : kRunInstrumented;
+}
+
+/// The same beside no fallback.
+[[gnu::always_inline]] inline std::uint32_t enter_plain(Thread& thread, std::uint32_t properties) {
+  if (subscribes() && Section::is_held(shared.section)) (void)Rtm::abort<kCodeLockBusy>();
   if (process.mode == TmMode::kAle && shared.fallback.load(std::memory_order_relaxed) != 0)
     (void)Rtm::abort<kCodeFallbackRuns>();
-  thread.path = Path::kHardware;
-  return (properties & kHasUninstrumentedCode) != 0 ? kRunUninstrumented : kRunInstrumented;
+  const bool may_cancel = (properties & kHasNoAbort) == 0;
+  if (may_cancel || !subscribes()) {
+    thread.depth = 1;
+    thread.may_cancel = may_cancel;
+    thread.path = Path::kHardware;
+  }
+  return run_directly(properties);
 }
 
 void count(Thread& thread, Status status) {
@@ -113,36 +119,53 @@ void validate(const Thread& thread) {
 #endif
 }
 
-void end_outermost(Thread& thread) {
-  if (thread.holds_auxiliary) [[unlikely]] {
-    thread.holds_auxiliary = false;
-    Section::release(shared.auxiliary);
+/// Patiently, so that the first try does not meet the holder of the section lock.
+[[gnu::always_inline]] inline void wait_for_section() {
+  if (process.patient && subscribes() && Section::is_held(shared.section)) [[unlikely]]
+    Section::wait_until_free(shared.section, nullptr);
+}
+
+/// The other tries of a transaction whose first one aborted. Returns as begin_hardware.
+std::uint32_t retry(Thread& thread, std::uint32_t properties, Status status, bool logged) {
+  for (unsigned tries = 1;; ++tries) {
+    count(thread, status);
+    if (status.has_code(kCodeCancelled)) {
+      ++thread.counters->cancels;
+      end_outermost_hardware(thread);
+      return kAbortTransaction;
+    }
+    if (!may_retry(thread, status, logged) || tries == kTries) return 0;
+    if (process.patient && status.is_conflict() && tries > kTriesAtOnce)
+      (void)locks::pause_units(kBackoffUnits << (tries - 1 - kTriesAtOnce));
+    if (process.mode == TmMode::kUnsafeLr) Section::wait_until_free(shared.section, nullptr);
+    wait_for_section();
+    logged = wants_log();
+    status = Rtm::begin();
+    if (status.started()) return logged ? enter_logged(thread, properties) : enter_plain(thread, properties);
   }
-  if (thread.has_pending) [[unlikely]]
-    finish(thread);
 }
 
 }  // namespace
 
-std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties) {
-  for (unsigned tries = 0; tries < kTries; ++tries) {
-    if (process.patient && subscribes() && Section::is_held(shared.section)) [[unlikely]]
-      Section::wait_until_free(shared.section, nullptr);
-    const bool logs = wants_log();
-    const Status status = Rtm::begin();
-    if (status.started()) return enter(thread, properties, logs);
-    count(thread, status);
-    if (status.has_code(kCodeCancelled)) {
-      ++thread.counters->cancels;
-      end_outermost(thread);
-      return kAbortTransaction;
-    }
-    if (!may_retry(thread, status, logs)) return 0;
-    if (process.patient && status.is_conflict() && tries >= kTriesAtOnce)
-      (void)locks::pause_units(kBackoffUnits << (tries - kTriesAtOnce));
-    if (process.mode == TmMode::kUnsafeLr) Section::wait_until_free(shared.section, nullptr);
+void settle(Thread& thread) {
+  if (thread.holds_auxiliary) {
+    thread.holds_auxiliary = false;
+    Section::release(shared.auxiliary);
   }
-  return 0;
+  if (thread.has_pending) finish(thread);
+}
+
+std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties, Status status) {
+  if (!status.started()) return retry(thread, properties, status, false);
+  if (Rtm::in_transaction()) {  // if the hardware cannot nest, the outermost transaction aborts
+    (void)Rtm::begin();
+    return enter_plain(thread, properties | kHasNoAbort);
+  }
+  wait_for_section();
+  const bool logged = wants_log();
+  status = Rtm::begin();
+  if (status.started()) return logged ? enter_logged(thread, properties) : enter_plain(thread, properties);
+  return retry(thread, properties, status, logged);
 }
 
 void commit_hardware(Thread& thread) {
@@ -158,7 +181,7 @@ void commit_hardware(Thread& thread) {
   Rtm::commit();
   abi::TmCounters& counters = *thread.counters;
   ++(wrote ? counters.logged_commits : logged ? counters.read_only_commits : counters.plain_commits);
-  end_outermost(thread);
+  end_outermost_hardware(thread);
 }
 
 void give_up_hardware() { (void)Rtm::abort<kCodeGiveUp>(); }

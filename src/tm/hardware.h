@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fast path: a transaction as one hardware transaction (ALE paper, Algorithm 1), and HLE, HLE-SCM and
 // Unsafe-LR as the paper compares them.
+//
+// A transaction that neither logs nor may be cancelled, other than of Unsafe-LR, keeps no state: a write to
+// the state of the thread would cost it a line of its write set, and as much time as a short section. XTEST
+// tells that it runs, and transactions nest in it as the hardware nests them. So XTEST also takes a hardware
+// transaction of somebody else, as an elided lock around a transaction, for one of ours.
 #pragma once
 
 #include <cstdint>
 
 #include "htm/backend.h"
+#include "htm/rtm.h"
+#include "tm/injected_aborts.h"
+#include "tm/process.h"
 #include "tm/thread.h"
 
 namespace elision::tm {
@@ -16,10 +24,39 @@ inline constexpr std::uint8_t kCodeFallbackRuns =
     0xfb;  // a fallback runs, and the transaction was not logged
 inline constexpr std::uint8_t kCodeStripeLocked = 0xf9;  // a fallback has read what the transaction wrote
 
-/// Begins an outermost transaction. Returns actions, or 0 if it has to run in software.
-std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties);
+/// Whether the thread runs a transaction, also one without state.
+inline bool is_inside(const Thread& thread) {
+  return thread.path != Path::kNone || (process.mode != abi::TmMode::kSerial && htm::Rtm::in_transaction());
+}
 
-/// Commits it. If another transaction stands in the way, begin_hardware returns instead.
+/// Actions of a transaction whose accesses need no barriers.
+[[gnu::always_inline]] inline std::uint32_t run_directly(std::uint32_t properties) {
+  return (properties & kHasUninstrumentedCode) != 0 ? kRunUninstrumented : kRunInstrumented;
+}
+
+/// Begins an outermost transaction, or one in a hardware transaction without state. `status`: of the try that
+/// begin.S made, or a started one if it made none. Returns actions, or 0 if the transaction has to run in
+/// software.
+std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties, htm::Status status);
+
+/// What the end of an outermost hardware transaction leaves to do.
+void settle(Thread& thread);
+[[gnu::always_inline]] inline void end_outermost_hardware(Thread& thread) {
+  if (thread.holds_auxiliary || thread.has_pending) [[unlikely]]
+    settle(thread);
+}
+
+/// Commits a hardware transaction without state, or one nested in it.
+[[gnu::always_inline]] inline void commit_without_state(Thread& thread) {
+  may_abort_here();
+  htm::Rtm::commit();
+  if (htm::Rtm::in_transaction()) [[unlikely]]
+    return;  // it was nested
+  ++thread.counters->plain_commits;
+  end_outermost_hardware(thread);
+}
+
+/// Commits another one. If a fallback stands in the way, begin_hardware returns instead.
 void commit_hardware(Thread& thread);
 
 /// Ends the transaction: it has to run in software.

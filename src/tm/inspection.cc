@@ -2,6 +2,17 @@
 // What a program may ask about its transaction, user actions, and versions.
 #include "tm/exported.h"
 
+namespace elision::tm {
+namespace {
+
+std::uint64_t ended_transactions(const abi::TmCounters& counters) {
+  return counters.plain_commits + counters.read_only_commits + counters.logged_commits +
+         counters.fallback_commits + counters.serial_commits + counters.cancels;
+}
+
+}  // namespace
+}  // namespace elision::tm
+
 using elision::tm::Path;
 using elision::tm::this_thread;
 using elision::tm::Thread;
@@ -19,21 +30,21 @@ ELISION_TM_EXPORT void _ITM_error(const void*, int) {
 
 ELISION_TM_EXPORT std::uint32_t _ITM_inTransaction() {
   const Thread& thread = this_thread;
-  if (thread.path == Path::kNone) return elision::tm::kOutside;
+  if (!is_inside(thread)) return elision::tm::kOutside;
   return thread.is_irrevocable ? elision::tm::kIrrevocable : elision::tm::kRetryable;
 }
 
 ELISION_TM_EXPORT std::uint64_t _ITM_getTransactionId() {
   const Thread& thread = this_thread;
-  return thread.path == Path::kNone ? elision::tm::kNoTransactionId
-                                    : thread.number << 32 | (thread.begun & 0xffffffff);
+  if (!is_inside(thread)) return elision::tm::kNoTransactionId;
+  return thread.number << 32 | (elision::tm::ended_transactions(*thread.counters) & 0xffffffff);
 }
 
 ELISION_TM_EXPORT void _ITM_addUserCommitAction(void (*function)(void*), std::uint64_t resuming,
                                                 void* argument) {
   if (resuming != elision::tm::kNoTransactionId) elision::tm::fail("a commit action resumes a transaction");
   Thread& thread = this_thread;
-  if (thread.path == Path::kNone) return function(argument);
+  if (!is_inside(thread)) return function(argument);
   thread.logs->at_commit.push({function, argument});
   thread.has_pending = true;
 }

@@ -30,7 +30,9 @@ struct Shared {
   Turns turns;
 };
 
-extern constinit Shared shared;
+static_assert(offsetof(Shared, section) == 0 && offsetof(Shared, fallback) == 64);  // begin.S
+
+extern constinit Shared shared asm("elision_tm_shared");
 extern constinit std::atomic<std::uint64_t> stripe_locks[kStripeLocks];
 
 [[gnu::always_inline]] inline std::uint32_t stripe_of(const void* address) {

@@ -88,6 +88,8 @@ void choose_mode() {
   if (!process.has_rtm) process.mode = TmMode::kSerial;
   process.two_speed = wants_two_speed();
   process.patient = wants_patience();
+  process.is_quick = process.mode != TmMode::kSerial && process.mode != TmMode::kUnsafeLr &&
+                     process.two_speed && process.patient;
 }
 
 /// Gives every page of the ownership array memory. Other threads may use it.

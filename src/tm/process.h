@@ -12,6 +12,8 @@ struct Process {
   bool two_speed = true;                    // ale: the fast path may run without write logging
   bool patient = true;                      // waits for held locks and fallbacks before another try
   bool has_rtm = false;
+  // Transactions begin in begin.S while no lock is held and no fallback runs.
+  bool is_quick = false;
   const char* counters_directory = nullptr;
 };
 

@@ -3,6 +3,7 @@
 
 #include "locks/alone.h"
 #include "tm/exceptions.h"
+#include "tm/hardware.h"
 #include "tm/process.h"
 
 /// begin.S: begin returns again.
@@ -53,10 +54,6 @@ std::uint32_t prepare_cancel(Thread& thread, const Registers& registers) {
   thread.is_irrevocable = false;
   thread.barriers = Barriers::kUndone;
   return kRunInstrumented | kSaveLiveVariables;
-}
-
-std::uint32_t run_directly(std::uint32_t properties) {
-  return (properties & kHasUninstrumentedCode) != 0 ? kRunUninstrumented : kRunInstrumented;
 }
 
 bool can_be_cancelled(std::uint32_t properties) {

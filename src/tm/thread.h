@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the calling thread: initial-exec TLS, all zero until its first transaction. Inside a
+// The state of the calling thread: initial-exec TLS, as it is here until its first transaction. Inside a
 // hardware transaction the state is part of it: an abort restores path, depth and logs.
 #pragma once
 
@@ -18,8 +18,8 @@ namespace elision::tm {
 
 /// How the running outermost transaction runs.
 enum class Path : std::uint8_t {
-  kNone,      // no transaction runs
-  kHardware,  // a hardware transaction that no fallback runs beside
+  kNone,      // no transaction runs, or a hardware transaction without state (is_inside tells)
+  kHardware,  // a hardware transaction that no fallback runs beside, and that may be cancelled
   kLogged,    // a hardware transaction beside which a fallback may run: its writes are logged
   kFallback,  // ALE's fallback: reads locked, writes buffered
   kSerial,    // holds the section lock
@@ -107,16 +107,17 @@ struct Segments {
 };
 
 struct Thread {
+  std::uint32_t depth;        // 0 also in a hardware transaction without state
+  std::uint32_t is_slow = 1;  // 0: begin.S may begin a transaction in hardware
   Path path;
   Barriers barriers;
   bool is_known;
-  bool unlogged;         // kLogged: it may have written unlogged, so it commits only beside no fallback
-  bool is_irrevocable;   // kSerial
-  bool has_pending;      // user actions or memory to free, after the commit
-  bool holds_auxiliary;  // hle-scm
-  bool holds_turn;       // ale
-  bool may_cancel;       // the outermost transaction, in hardware
-  std::uint32_t depth;
+  bool unlogged;              // kLogged: it may have written unlogged, so it commits only beside no fallback
+  bool is_irrevocable;        // kSerial
+  bool has_pending;           // user actions or memory to free, after the commit
+  bool holds_auxiliary;       // hle-scm
+  bool holds_turn;            // ale
+  bool may_cancel;            // the outermost transaction, if it is in hardware and has state
   std::uint32_t caught;       // handlers begun and not ended in the transaction
   std::uint64_t turn;         // ale: of a software transaction
   std::uint64_t outer_cfa;    // stack addresses below belong to frames of the transaction
@@ -127,10 +128,11 @@ struct Thread {
   Logs* logs;
   abi::TmCounters* counters;
   std::uint64_t number;  // of the thread
-  std::uint64_t begun;   // outermost transactions
 };
 
-extern constinit thread_local Thread this_thread;
+static_assert(offsetof(Thread, depth) == 0 && offsetof(Thread, is_slow) == 4);  // begin.S
+
+extern constinit thread_local Thread this_thread asm("elision_tm_thread");
 
 /// Prepares the notice of threads that end inside a transaction. Without a key left, they go unnoticed.
 void make_thread_key();
