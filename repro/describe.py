@@ -197,6 +197,7 @@ UNDETERMINED = {
     "transactions.vzeroupper_aborts": "no probe executes VZEROUPPER in a transaction",
     "always_abort.abort_on_read_eviction": "no CPU has such transactions",
     "always_abort.detects_read_conflicts": "no CPU has such transactions",
+    "always_abort.detects_write_conflicts": "no CPU has such transactions",
 }
 
 

@@ -35,7 +35,7 @@ void Transactions::end_conflicting(LineAddr first, LineAddr last, bool write, Cy
 }
 
 /// Takes a line out of the transaction's sets without an abort: conflict detection is off, or the transaction
-/// does not detect read conflicts. A linear search, because only tests and hypothetical machines need it.
+/// does not detect such conflicts. A linear search, because only tests and hypothetical machines need it.
 void Transactions::leave_sets(Cpu& cpu, ReadWriteSets& sets) {
   Transaction& transaction = cpu.transaction;
   const std::uint32_t index = directory.read_write_sets_index(sets.slot);
@@ -97,6 +97,19 @@ bool Transactions::conflicts_with_other_core(const Request& request, const Cpu& 
   return false;
 }
 
+/// Whether the transaction notices that another CPU takes a line of its sets, or shares one that it wrote.
+bool Transactions::detects_conflict(const Cpu& cpu, const ReadWriteSets& sets, bool takes) const {
+  if (!cpu.transaction.always_abort) return true;
+  if (sets.writer == cpu.id && description.always_abort.detects_write_conflicts) return true;
+  return takes && sets.readers.has(cpu.id) && description.always_abort.detects_read_conflicts;
+}
+
+/// The line has left the transaction's sets, and what it wrote there is dropped.
+void Transactions::lose_line(Cpu& cpu, LineAddr line) {
+  if (const std::uint32_t slot = cpu.core->l1.find(line); slot != kNoSlot) drop_aborted_line(cpu, slot);
+  sink.on_lost_line(CpuId(cpu.id), line);
+}
+
 void Transactions::resolve_conflicts(const Request& request, std::uint32_t entry, bool takes) {
   const unsigned requester = request.cpu.value;
   while (ReadWriteSets* sets = directory.read_write_sets(entry)) {
@@ -106,13 +119,12 @@ void Transactions::resolve_conflicts(const Request& request, std::uint32_t entry
       if (!takes || others.empty()) return;
       victim = others.first();
     }
-    const bool only_read = victim != sets->writer;
-    const bool blind = only_read && cpus[victim].transaction.always_abort &&
-                       !description.always_abort.detects_read_conflicts;
-    if (description.conflict_detection && !blind) {
+    const bool written = victim == sets->writer;
+    if (description.conflict_detection && detects_conflict(cpus[victim], *sets, takes)) {
       abort_other(cpus[victim], HardwareAbort::kConflict, request.line, request);
     } else {
       leave_sets(cpus[victim], *sets);
+      if (description.conflict_detection && written) lose_line(cpus[victim], request.line);
     }
   }
 }

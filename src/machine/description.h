@@ -161,6 +161,9 @@ struct Description {
     ReadEviction abort_on_read_eviction = ReadEviction::kL3;
     /// False: other CPUs may write the lines that it has read (proposed by the AAHTM paper, section VI).
     bool detects_read_conflicts = true;
+    /// False: other CPUs may take the lines that it has written, and find them as they were before it. It
+    /// goes on without what it wrote there.
+    bool detects_write_conflicts = true;
   } always_abort;
 
   /// False: transactions never conflict. Not in machine files: with this, tests of isolation must fail.

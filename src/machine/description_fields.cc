@@ -141,6 +141,7 @@ const Field kFields[] = {
     ELISION_CHOICE("always_abort.abort_on_read_eviction", always_abort.abort_on_read_eviction,
                    kReadEvictionWords),
     ELISION_FLAG("always_abort.detects_read_conflicts", always_abort.detects_read_conflicts),
+    ELISION_FLAG("always_abort.detects_write_conflicts", always_abort.detects_write_conflicts),
 };
 
 #undef ELISION_NUMBER

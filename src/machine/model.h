@@ -122,10 +122,14 @@ struct RemoteAbort {
   Cycles resume;     // the victim goes on
 };
 
-/// The engine's side of an abort: the model calls it when an access aborts another CPU's transaction.
+/// The engine's side of an access that concerns another CPU's transaction.
 class AbortSink {
  public:
+  /// The access aborts the transaction.
   virtual void on_abort(const RemoteAbort& abort) = 0;
+  /// The access takes a line that the transaction has written, which goes on. The line must be as it was
+  /// before the transaction.
+  virtual void on_lost_line(CpuId victim, LineAddr line) = 0;
 
  protected:
   ~AbortSink() = default;

@@ -75,6 +75,8 @@ class TestMachine final : public AbortSink {
   Model& model() { return *model_; }
   Filter& filter(unsigned cpu) { return storage_[cpu]; }
   std::vector<AbortRecord>& aborts() { return aborts_; }
+  /// (CPU, line) of lines that transactions lost and went on.
+  const std::vector<std::pair<unsigned, std::uint64_t>>& lost_lines() const { return lost_; }
   const CpuCounts& counts(unsigned cpu) { return model_->counts(CpuId(cpu)); }
 
   static Request request(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
@@ -146,6 +148,7 @@ class TestMachine final : public AbortSink {
 
   void expect_sound() { EXPECT_STREQ(model_->check_invariants(), nullptr); }
 
+  void on_lost_line(CpuId victim, LineAddr line) override { lost_.emplace_back(victim.value, line.value); }
   void on_abort(const RemoteAbort& abort) override {
     EXPECT_FALSE(model_->in_transaction(abort.victim)) << "the model must have forgotten the transaction";
     aborts_.push_back({abort.victim.value, abort.cause, abort.line, abort.requester.value, abort.now.value,
@@ -158,6 +161,7 @@ class TestMachine final : public AbortSink {
   std::vector<Filter*> pointers_;
   std::unique_ptr<Model> model_;
   std::vector<AbortRecord> aborts_;
+  std::vector<std::pair<unsigned, std::uint64_t>> lost_;
 };
 
 }  // namespace elision::machine::testing

@@ -685,6 +685,40 @@ TEST_F(TransactionTest, AlwaysAbortCanIgnoreReadConflicts) {
   EXPECT_FALSE(running(2));
 }
 
+TEST_F(TransactionTest, AlwaysAbortCanIgnoreWriteConflicts) {
+  description_.always_abort.detects_write_conflicts = false;
+  TestMachine& m = machine();
+  const auto lost = [&] { return m.lost_lines().size(); };
+  begin(0, 1000, true);
+  m.store(0, 1, 1100);
+  m.store(0, 2, 1200);
+  m.load(1, 1, 5000);
+  EXPECT_TRUE(running(0));
+  ASSERT_EQ(lost(), 1u);
+  EXPECT_EQ(m.lost_lines()[0], std::pair(0u, std::uint64_t{1}));
+  m.expect_sound();
+  m.store(1, 2, 6000);
+  EXPECT_TRUE(running(0));
+  EXPECT_EQ(lost(), 2u);
+  m.expect_sound();
+
+  EXPECT_TRUE(m.store(0, 1, 7000).first_write_in_transaction) << "it may write the line again";
+  m.load(0, 3, 7100);
+  m.store(0, 3, 7200);
+  m.load(1, 3, 8000);
+  EXPECT_TRUE(running(0)) << "to load a line is no conflict with a read of it";
+  m.load(0, 4, 9000);
+  m.store(0, 4, 9100);
+  m.store(1, 4, 10'000);
+  EXPECT_FALSE(running(0)) << "but to store to it is";
+  m.expect_sound();
+
+  begin(2, 20'000, false);  // ordinary transactions detect conflicts
+  m.store(2, 5, 21'000);
+  m.load(1, 5, 22'000);
+  EXPECT_FALSE(running(2));
+}
+
 TEST_F(TransactionTest, AlwaysAbortCanEndWhenReadLineLeavesL1) {
   description_.always_abort.abort_on_read_eviction = ReadEviction::kL1;
   for (const bool always_abort : {false, true}) {

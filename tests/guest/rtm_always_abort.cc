@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Always-abort transactions (src/abi/virtual_cpu.h; Izraelevitz, Xiang, Scott, section II-B), which only the
 // virtual CPU has. Sections are those of the paper and, for behaviour as in RTM, of the manual.
+#include <cstdlib>
+
 #include "htm/always_abort.h"
 #include "rtm_rules.h"
 
@@ -179,6 +181,31 @@ const char* conflict() {
   return "no conflict";
 }
 
+/// A machine may let other CPUs take the line: the speculation goes on without what it wrote.
+const char* conflict_on_write() {
+  static Page shared;
+  std::atomic<bool> was_seen{false};
+  Other other([&] {
+    if (load(shared.word[0]) != 0) was_seen = true;
+  });
+  unsigned conflicts = 0, losses = 0;
+  for (int i = 0; i < 50; ++i) {
+    const Status status = speculate([] {
+      shared.word[0] = 1;
+      for (int k = 0; k < 2000; ++k)
+        if (load(shared.word[0]) != 1) Rtm::abort<2>();
+      Rtm::abort<1>();
+    });
+    conflicts += status.is_conflict();
+    losses += status.has_code(2);
+  }
+  if (was_seen) return "the other thread saw a write";
+  const bool is_ignored = std::getenv("ELISION_WRITE_CONFLICTS") != nullptr;
+  return (conflicts == 0) == is_ignored && (losses > 0) == is_ignored
+             ? nullptr
+             : seen("%u conflicts, %u losses", conflicts, losses);
+}
+
 const char* capacity() {
   const Registers l1 = cpuid(4, 0);
   const unsigned ways = (l1.ebx >> 22) + 1, sets = l1.ecx + 1;
@@ -223,6 +250,8 @@ const Case kCases[] = {
     {"instructions, faults and XABORT abort as in RTM", "17.3.9.1, 17.3.9.2", Where::kVirtual, other_aborts},
     {"an interrupt aborts", "17.3.9.2", Where::kVirtual, interrupt},
     {"a conflict aborts", "17.3.9.2", Where::kTwoVirtualCpus, conflict},
+    {"a conflict on a written line aborts, or takes the line", "VI", Where::kTwoVirtualCpus,
+     conflict_on_write},
     {"too many written lines abort", "17.3.9.2", Where::kVirtual, capacity},
     {"its writes vanish", "II-B", Where::kVirtual, writes_vanish},
 };

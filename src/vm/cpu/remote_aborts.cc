@@ -61,4 +61,8 @@ void RemoteAborts::on_abort(const machine::RemoteAbort& abort) {
   if (cpu.in_heap) helper_context.ordering->moved(cpu);
 }
 
+void RemoteAborts::on_lost_line(CpuId victim, LineAddr line) {
+  helper_context.cpus[victim.value]->undo.restore(line);
+}
+
 }  // namespace elision::vm

@@ -45,6 +45,16 @@ class UndoLog {
     while (size_ > 0) put_back(entries_[--size_]);
   }
 
+  /// Restores `line`, which leaves the log.
+  void restore(LineAddr line) {
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (entries_[i].line != line) continue;
+      put_back(entries_[i]);
+      entries_[i] = entries_[--size_];
+      return;
+    }
+  }
+
   /// True if a byte of [begin, end) lies in a line of the log.
   bool touches(std::uint64_t begin, std::uint64_t end) const {
     for (std::size_t i = 0; i < size_; ++i) {
