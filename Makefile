@@ -30,7 +30,7 @@ REAL_PROGRAMS := sysbench kyotocabinet-utils rocksdb-tools
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install deb demo demo-full demo-barrier claims repro repro-full fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-sampling bench-snapshots bench-tm real-programs clean help
+.PHONY: build install deb demo demo-full demo-barrier claims repro repro-full fidelity silicon hidden-parts test test-glibcs test-install test-readme test-slurm test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-sampling bench-snapshots bench-tm real-programs clean help
 
 # Builds build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -192,6 +192,12 @@ test-viewer:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@ctest --test-dir $(BUILD) --output-on-failure --label-regex viewer
+
+# The claims' runs on a Slurm cluster of this machine alone, on loopback; a minute. Debian starts the daemons that it installs: take a container.
+test-slurm:
+	@$(MAKE) --no-print-directory repro-tools
+	@tools/install-packages "make test-slurm" $(TEST_PACKAGES) slurm-wlm munge
+	@cd tests/tools && python3 -B -m pytest -q -p no:cacheprovider --build=$(CURDIR)/$(BUILD) repro_cluster_test.py repro_slurm_test.py
 
 # Hundreds of seeds where `make test` takes a few, over a million random sequences, an hour of fuzzing, and some eighty programs. Among the
 # packages are servers (redis, nginx, mariadb...), which Debian starts as it installs them: take a container.

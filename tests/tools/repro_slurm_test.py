@@ -6,10 +6,8 @@ import os
 import claims
 import pytest
 import reproducing
-from support import ROOT
+from slurm_support import build_without_results, impatient_profile
 
-PROFILE = ROOT / "repro/workflow/profile/slurm/config.yaml"
-IMPATIENT = {"slurm-init-seconds-before-status-checks: 20": "slurm-init-seconds-before-status-checks: 1\nseconds-between-status-checks: 1"}
 # sbatch runs the words of --wrap and prints the job's number; sacct says that every job has ended well.
 PROGRAMS = {
     "sbatch": """
@@ -36,12 +34,7 @@ CLAIM = claims.Claim({
 @pytest.fixture
 def cluster(folder, build, monkeypatch):
     """A folder of a build that holds no results, with Slurm's programs first in PATH."""
-    if not (build / "repro-tools/bin/snakemake").exists():
-        pytest.skip("there is no Snakemake: make repro installs it")
-    own = folder / "build"
-    own.mkdir()
-    for name in ("bin", "lib", "workloads", "repro-tools"):
-        (own / name).symlink_to(build / name)
+    own = build_without_results(folder, build)
     programs = folder / "slurm"
     programs.mkdir()
     for name, text in PROGRAMS.items():
@@ -53,15 +46,7 @@ def cluster(folder, build, monkeypatch):
 
 @pytest.fixture
 def profile(folder):
-    """The tree's, which asks for the states of jobs more often."""
-    text = PROFILE.read_text()
-    for old, new in IMPATIENT.items():
-        assert old in text
-        text = text.replace(old, new)
-    own = folder / "profile"
-    own.mkdir()
-    (own / "config.yaml").write_text(text)
-    return own
+    return impatient_profile(folder / "profile")
 
 
 def test_a_run_is_a_job(cluster, profile):
