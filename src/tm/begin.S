@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // _ITM_beginTransaction, which may return twice.
 //
-// In the ordinary case the hardware transaction begins here. This takes no stack: what a transaction loads
-// from the stack had better not have been stored right before it. All else is for elision_tm_begin, which
+// In the ordinary case the hardware transaction begins here. It takes no stack: a load in a transaction is
+// slow if its value was stored shortly before. All else is for elision_tm_begin, which
 // gets the registers that a call preserves: elision_tm_resume makes a begin return again after a cancel.
 // If a transaction aborts, the CPU restores registers and stack. Layout: Registers and the properties in
-// abi.h, the places in thread.h and ownership.h.
+// abi.h, the places in thread.h and ownership.h, the codes in htm/backend.h and hardware.h.
 #define HAS_NO_ABORT 8
 #define HAS_UNINSTRUMENTED_CODE 2
+#define IS_PLAIN 6
 #define FALLBACK 64
 #define CODE_LOCK_BUSY 0xfc
 #define CODE_FALLBACK_RUNS 0xfb
@@ -20,16 +21,15 @@ _ITM_beginTransaction:
   .cfi_startproc
   movl $-1, %eax
   movq elision_tm_thread@GOTTPOFF(%rip), %rdx
-  cmpq $0, %fs:(%rdx)  // depth and is_slow
+  cmpq $0, %fs:(%rdx)  // depth, is_slow and is_plain
   jne .Lslow
   testb $HAS_NO_ABORT, %dil
   je .Lslow
-  xtest
-  jne .Lslow
   cmpl $0, elision_tm_shared(%rip)
   jne .Lslow
   cmpq $0, elision_tm_shared+FALLBACK(%rip)
   jne .Lslow
+  movw $1, %fs:IS_PLAIN(%rdx)
   xbegin .Lslow
   cmpl $0, elision_tm_shared(%rip)
   jne .Llock_busy

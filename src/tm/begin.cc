@@ -11,6 +11,11 @@ namespace {
 
 /// A nested transaction is flat; only in a serial one can it be cancelled by itself. Returns actions.
 std::uint32_t begin_nested(Thread& thread, std::uint32_t properties, const Registers& registers) {
+  if (thread.depth == 0) {  // in a hardware transaction without state, which has some from now on
+    thread.depth = 1;
+    thread.path = Path::kHardware;
+    thread.may_cancel = false;
+  }
   ++thread.depth;
   const bool has_instrumented = (properties & kHasInstrumentedCode) != 0;
   switch (thread.path) {
@@ -57,11 +62,12 @@ using elision::tm::Thread;
 extern "C" [[gnu::visibility("hidden")]] std::uint32_t elision_tm_begin(
     std::uint32_t properties, const elision::tm::Registers* registers, elision::htm::Status status) {
   Thread& thread = this_thread;
-  if (thread.depth != 0) return elision::tm::begin_nested(thread, properties, *registers);
+  if (thread.depth != 0 || (thread.is_plain != 0 && status.started()))
+    return elision::tm::begin_nested(thread, properties, *registers);
   if (!thread.is_known) [[unlikely]]
     introduce_thread(thread);
   if (elision::tm::may_run_in_hardware()) {
-    thread.is_slow = elision::tm::process.is_quick ? 0 : 1;
+    if (elision::tm::process.is_quick) thread.is_slow = 0;
     if (const std::uint32_t actions = begin_hardware(thread, properties, status)) return actions;
   }
   return begin_software(thread, properties, *registers);
@@ -70,7 +76,7 @@ extern "C" [[gnu::visibility("hidden")]] std::uint32_t elision_tm_begin(
 ELISION_TM_EXPORT void _ITM_commitTransaction() {
   Thread& thread = this_thread;
   if (thread.depth != 0) return elision::tm::commit_with_state(thread);
-  commit_without_state(thread);
+  if (thread.is_plain != 0) commit_without_state(thread);
 }
 
 /// An exception leaves the transaction, which commits.
@@ -79,7 +85,8 @@ ELISION_TM_EXPORT void _ITM_commitTransactionEH(void*) { _ITM_commitTransaction(
 ELISION_TM_EXPORT void _ITM_abortTransaction(std::uint32_t reason) {
   Thread& thread = this_thread;
   const bool outermost = (reason & elision::tm::kOuterAbort) != 0;
-  if (thread.path != Path::kFallback && thread.path != Path::kSerial) cancel_hardware(thread, outermost);
+  const bool in_software = thread.path == Path::kFallback || thread.path == Path::kSerial;
+  if (is_inside(thread) && !in_software) cancel_hardware(thread, outermost);
   roll_back(thread, outermost);
 }
 

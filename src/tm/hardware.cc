@@ -46,10 +46,9 @@ std::uint32_t enter_logged(Thread& thread, std::uint32_t properties) {
   if (subscribes() && Section::is_held(shared.section)) (void)Rtm::abort<kCodeLockBusy>();
   if (process.mode == TmMode::kAle && shared.fallback.load(std::memory_order_relaxed) != 0)
     (void)Rtm::abort<kCodeFallbackRuns>();
-  const bool may_cancel = (properties & kHasNoAbort) == 0;
-  if (may_cancel || !subscribes()) {
+  if (thread.is_plain == 0) {
     thread.depth = 1;
-    thread.may_cancel = may_cancel;
+    thread.may_cancel = (properties & kHasNoAbort) == 0;
     thread.path = Path::kHardware;
   }
   return run_directly(properties);
@@ -125,12 +124,20 @@ void validate(const Thread& thread) {
     Section::wait_until_free(shared.section, nullptr);
 }
 
+/// One try. is_plain is stored in front of the transaction, so it is not in its write set.
+[[gnu::always_inline]] inline Status begin_try(Thread& thread, std::uint32_t properties, bool logged) {
+  thread.is_plain = !logged && (properties & kHasNoAbort) != 0 && subscribes();
+  const Status status = Rtm::begin();
+  if (!status.started()) thread.is_plain = 0;
+  return status;
+}
+
 /// The other tries of a transaction whose first one aborted. Returns as begin_hardware.
 std::uint32_t retry(Thread& thread, std::uint32_t properties, Status status, bool logged) {
   for (unsigned tries = 1;; ++tries) {
     count(thread, status);
     if (status.has_code(kCodeCancelled)) {
-      ++thread.counters->cancels;
+      count_end(thread, thread.counters->cancels);
       end_outermost_hardware(thread);
       return kAbortTransaction;
     }
@@ -140,7 +147,7 @@ std::uint32_t retry(Thread& thread, std::uint32_t properties, Status status, boo
     if (process.mode == TmMode::kUnsafeLr) Section::wait_until_free(shared.section, nullptr);
     wait_for_section();
     logged = wants_log();
-    status = Rtm::begin();
+    status = begin_try(thread, properties, logged);
     if (status.started()) return logged ? enter_logged(thread, properties) : enter_plain(thread, properties);
   }
 }
@@ -156,14 +163,13 @@ void settle(Thread& thread) {
 }
 
 std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties, Status status) {
-  if (!status.started()) return retry(thread, properties, status, false);
-  if (Rtm::in_transaction()) {  // if the hardware cannot nest, the outermost transaction aborts
-    (void)Rtm::begin();
-    return enter_plain(thread, properties | kHasNoAbort);
+  if (!status.started()) {
+    thread.is_plain = 0;
+    return retry(thread, properties, status, false);
   }
   wait_for_section();
   const bool logged = wants_log();
-  status = Rtm::begin();
+  status = begin_try(thread, properties, logged);
   if (status.started()) return logged ? enter_logged(thread, properties) : enter_plain(thread, properties);
   return retry(thread, properties, status, logged);
 }
@@ -179,8 +185,11 @@ void commit_hardware(Thread& thread) {
   thread.barriers = Barriers::kDirect;
   may_abort_here();
   Rtm::commit();
+  thread.is_plain = 0;
   abi::TmCounters& counters = *thread.counters;
-  ++(wrote ? counters.logged_commits : logged ? counters.read_only_commits : counters.plain_commits);
+  count_end(thread, wrote    ? counters.logged_commits
+                    : logged ? counters.read_only_commits
+                             : counters.plain_commits);
   end_outermost_hardware(thread);
 }
 

@@ -3,9 +3,9 @@
 // Unsafe-LR as the paper compares them.
 //
 // A transaction that neither logs nor may be cancelled, other than of Unsafe-LR, keeps no state: a write to
-// the state of the thread would cost it a line of its write set, and as much time as a short section. XTEST
-// tells that it runs, and transactions nest in it as the hardware nests them. So XTEST also takes a hardware
-// transaction of somebody else, as an elided lock around a transaction, for one of ours.
+// the state of the thread would cost it a line of its write set, and as much time as a short section. Only
+// Thread::is_plain tells that it runs, which is written before its begin and after its end. A transaction
+// that nests in it gives it state.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,16 @@ inline constexpr std::uint8_t kCodeFallbackRuns =
     0xfb;  // a fallback runs, and the transaction was not logged
 inline constexpr std::uint8_t kCodeStripeLocked = 0xf9;  // a fallback has read what the transaction wrote
 
-/// Whether the thread runs a transaction, also one without state.
-inline bool is_inside(const Thread& thread) {
-  return thread.path != Path::kNone || (process.mode != abi::TmMode::kSerial && htm::Rtm::in_transaction());
-}
-
 /// Actions of a transaction whose accesses need no barriers.
 [[gnu::always_inline]] inline std::uint32_t run_directly(std::uint32_t properties) {
   return (properties & kHasUninstrumentedCode) != 0 ? kRunUninstrumented : kRunInstrumented;
 }
 
-/// Begins an outermost transaction, or one in a hardware transaction without state. `status`: of the try that
-/// begin.S made, or a started one if it made none. Returns actions, or 0 if the transaction has to run in
-/// software.
+static_assert(htm::kCodeLockBusy == 0xfc && kCodeFallbackRuns == 0xfb);                // begin.S
+static_assert(kHasNoAbort == 0x08 && kHasUninstrumentedCode == 2 * kRunInstrumented);  // begin.S
+
+/// Begins an outermost transaction. `status`: of the try that begin.S made, or a started one if it made none.
+/// Returns actions, or 0 if the transaction has to run in software.
 std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties, htm::Status status);
 
 /// What the end of an outermost hardware transaction leaves to do.
@@ -46,17 +43,16 @@ void settle(Thread& thread);
     settle(thread);
 }
 
-/// Commits a hardware transaction without state, or one nested in it.
+/// Commits a hardware transaction without state.
 [[gnu::always_inline]] inline void commit_without_state(Thread& thread) {
   may_abort_here();
   htm::Rtm::commit();
-  if (htm::Rtm::in_transaction()) [[unlikely]]
-    return;  // it was nested
-  ++thread.counters->plain_commits;
+  thread.is_plain = 0;
+  count_end(thread, thread.counters->plain_commits);
   end_outermost_hardware(thread);
 }
 
-/// Commits another one. If a fallback stands in the way, begin_hardware returns instead.
+/// Commits one with state. If a fallback stands in the way, begin_hardware returns instead.
 void commit_hardware(Thread& thread);
 
 /// Ends the transaction: it has to run in software.

@@ -2,17 +2,6 @@
 // What a program may ask about its transaction, user actions, and versions.
 #include "tm/exported.h"
 
-namespace elision::tm {
-namespace {
-
-std::uint64_t ended_transactions(const abi::TmCounters& counters) {
-  return counters.plain_commits + counters.read_only_commits + counters.logged_commits +
-         counters.fallback_commits + counters.serial_commits + counters.cancels;
-}
-
-}  // namespace
-}  // namespace elision::tm
-
 using elision::tm::Path;
 using elision::tm::this_thread;
 using elision::tm::Thread;
@@ -37,7 +26,7 @@ ELISION_TM_EXPORT std::uint32_t _ITM_inTransaction() {
 ELISION_TM_EXPORT std::uint64_t _ITM_getTransactionId() {
   const Thread& thread = this_thread;
   if (!is_inside(thread)) return elision::tm::kNoTransactionId;
-  return thread.number << 32 | (elision::tm::ended_transactions(*thread.counters) & 0xffffffff);
+  return thread.number << 32 | (thread.ended & 0xffffffff);
 }
 
 ELISION_TM_EXPORT void _ITM_addUserCommitAction(void (*function)(void*), std::uint64_t resuming,

@@ -30,7 +30,8 @@ struct Shared {
   Turns turns;
 };
 
-static_assert(offsetof(Shared, section) == 0 && offsetof(Shared, fallback) == 64);  // begin.S
+static_assert(sizeof(Section::Word) == 4 && offsetof(Shared, section) == 0 &&
+              offsetof(Shared, fallback) == 64);  // begin.S
 
 extern constinit Shared shared asm("elision_tm_shared");
 extern constinit std::atomic<std::uint64_t> stripe_locks[kStripeLocks];

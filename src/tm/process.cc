@@ -89,7 +89,7 @@ void choose_mode() {
   process.two_speed = wants_two_speed();
   process.patient = wants_patience();
   process.is_quick = process.mode != TmMode::kSerial && process.mode != TmMode::kUnsafeLr &&
-                     process.two_speed && process.patient;
+                     (process.mode != TmMode::kAle || process.two_speed) && process.patient;
 }
 
 /// Gives every page of the ownership array memory. Other threads may use it.
@@ -126,11 +126,11 @@ void configure() {
 
 /// Waits until no other thread is in a software transaction, so that the child finds consistent memory.
 void before_fork() {
-  if (this_thread.path == Path::kNone) enter_alone(this_thread);
+  if (!is_inside(this_thread)) enter_alone(this_thread);
 }
 
 void after_fork_in_parent() {
-  if (this_thread.path == Path::kNone) leave_alone(this_thread);
+  if (!is_inside(this_thread)) leave_alone(this_thread);
 }
 
 /// Only the calling thread is left. It holds what before_fork took, or is in a transaction of its own.

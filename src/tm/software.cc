@@ -140,9 +140,9 @@ void commit_software(Thread& thread) {
   if (thread.path == Path::kFallback) {
     end_segment(thread);
     write_back(thread);
-    ++thread.counters->fallback_commits;
+    count_end(thread, thread.counters->fallback_commits);
   } else {
-    ++thread.counters->serial_commits;
+    count_end(thread, thread.counters->serial_commits);
     if (!thread.logs->checkpoints.is_empty()) {
       thread.logs->checkpoints.clear();
       drop_undo(thread);
@@ -189,7 +189,7 @@ void roll_back(Thread& thread, bool outermost) {
   thread.depth = to.depth - 1;
   if (to.was_irrevocable) thread.is_irrevocable = true;
   if (thread.depth == 0) {
-    ++thread.counters->cancels;
+    count_end(thread, thread.counters->cancels);
     end_outermost(thread);
     if (thread.has_pending) finish(thread);  // of the actions' transactions
   }

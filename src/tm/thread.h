@@ -18,8 +18,8 @@ namespace elision::tm {
 
 /// How the running outermost transaction runs.
 enum class Path : std::uint8_t {
-  kNone,      // no transaction runs, or a hardware transaction without state (is_inside tells)
-  kHardware,  // a hardware transaction that no fallback runs beside, and that may be cancelled
+  kNone,      // no transaction runs, or a hardware transaction without state (Thread::is_plain)
+  kHardware,  // a hardware transaction with state that no fallback runs beside
   kLogged,    // a hardware transaction beside which a fallback may run: its writes are logged
   kFallback,  // ALE's fallback: reads locked, writes buffered
   kSerial,    // holds the section lock
@@ -108,7 +108,8 @@ struct Segments {
 
 struct Thread {
   std::uint32_t depth;        // 0 also in a hardware transaction without state
-  std::uint32_t is_slow = 1;  // 0: begin.S may begin a transaction in hardware
+  std::uint16_t is_slow = 1;  // 0: begin.S may begin a transaction in hardware
+  std::uint16_t is_plain;     // 1: in a hardware transaction without state, or an aborted one
   Path path;
   Barriers barriers;
   bool is_known;
@@ -128,11 +129,22 @@ struct Thread {
   Logs* logs;
   abi::TmCounters* counters;
   std::uint64_t number;  // of the thread
+  std::uint64_t ended;   // outermost transactions
 };
 
-static_assert(offsetof(Thread, depth) == 0 && offsetof(Thread, is_slow) == 4);  // begin.S
+static_assert(offsetof(Thread, depth) == 0 && offsetof(Thread, is_slow) == 4 &&
+              offsetof(Thread, is_plain) == 6);  // begin.S
 
 extern constinit thread_local Thread this_thread asm("elision_tm_thread");
+
+/// Whether the thread runs a transaction.
+inline bool is_inside(const Thread& thread) { return thread.path != Path::kNone || thread.is_plain != 0; }
+
+/// An outermost transaction has ended; `counter` is of such ends.
+[[gnu::always_inline]] inline void count_end(Thread& thread, std::uint64_t& counter) {
+  ++counter;
+  ++thread.ended;
+}
 
 /// Prepares the notice of threads that end inside a transaction. Without a key left, they go unnoticed.
 void make_thread_key();

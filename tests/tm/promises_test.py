@@ -32,12 +32,20 @@ def test_same_output_as_libitm(build, program):
         assert (theirs.status, theirs.stdout) == (0, ours.stdout), method
 
 
-@pytest.mark.parametrize("program", ("cancel", "exceptions", "irrevocable", "dead_frames"))
+@pytest.mark.parametrize("program", ("allocation", "cancel", "clones", "dead_frames", "exceptions", "inspection", "irrevocable", "nesting",
+                                     "user_actions"))
 def test_same_output_on_virtual_machine(elision, program):
     expected = tm.run(elision.build, program, "serial", "all")
     for way in ("ale", "ale, in software"):
         ending = tm.run_virtually(elision, program, way, "all")
         assert (ending.status, ending.stdout) == (0, expected.stdout), way
+
+
+def test_transactions_nest_deeper_than_the_hardware(elision, folder):
+    """Twenty levels are one hardware transaction; the CPU itself nests seven."""
+    assert tm.run_virtually(elision, "nesting", "ale", folder=folder).status == 0
+    counts = tm.counted(folder)
+    assert counts["plain_commits"] > 0 and counts["nested_aborts"] == 0
 
 
 def test_buffered_store_to_dead_frame_would_be_noticed(elision):

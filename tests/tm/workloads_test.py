@@ -28,4 +28,4 @@ def test_fallbacks_end_as_the_sequential_form(elision, folder, program):
     ending = elision.vm(["env", *variables, *command, "--back-end", "gcc-tm"], ("--machine", "core-i7-5960x", "--start", "thread:2"))
     assert ending.status == 0
     assert results(ending.stdout) == results(printed([*command, "--back-end", "sequential"]))
-    assert tm.counted(folder)["fallback_commits"] > 10
+    assert tm.counted(folder)["fallback_commits"] > 0
