@@ -104,9 +104,28 @@ bool Transactions::detects_conflict(const Cpu& cpu, const ReadWriteSets& sets, b
   return takes && sets.readers.has(cpu.id) && description.always_abort.detects_read_conflicts;
 }
 
-/// The line has left the transaction's sets, and what it wrote there is dropped.
-void Transactions::lose_line(Cpu& cpu, LineAddr line) {
-  if (const std::uint32_t slot = cpu.core->l1.find(line); slot != kNoSlot) drop_aborted_line(cpu, slot);
+/// Another CPU takes or shares a line that the transaction has written, which goes on without what it wrote
+/// there. If the line is only shared, the transaction still has what it read of it in its read set.
+void Transactions::lose_write(Cpu& cpu, ReadWriteSets& sets, bool takes) {
+  Core& core = *cpu.core;
+  const LineAddr line = directory.line(sets.slot);
+  const bool stays_read = !takes && sets.readers.has(cpu.id);
+  if (stays_read) {
+    sets.writer = kNoCpu;
+    --cpu.transaction.written_lines;
+  } else {
+    leave_sets(cpu, sets);
+  }
+  if (std::uint32_t slot = core.l1.find(line); slot != kNoSlot) {
+    drop_aborted_line(cpu, slot);
+    slot = core.l1.find(line);
+    if (stays_read && slot != kNoSlot) {
+      WayState& state = core.l1.state(slot);
+      state.flags = static_cast<std::uint16_t>(state.flags | cpu.mine(kTransactionRead));
+    } else if (stays_read) {
+      note_read_lines(core, line, cpu.mine(kTransactionRead));
+    }
+  }
   sink.on_lost_line(CpuId(cpu.id), line);
 }
 
@@ -119,12 +138,12 @@ void Transactions::resolve_conflicts(const Request& request, std::uint32_t entry
       if (!takes || others.empty()) return;
       victim = others.first();
     }
-    const bool written = victim == sets->writer;
     if (description.conflict_detection && detects_conflict(cpus[victim], *sets, takes)) {
       abort_other(cpus[victim], HardwareAbort::kConflict, request.line, request);
+    } else if (description.conflict_detection && victim == sets->writer) {
+      lose_write(cpus[victim], *sets, takes);
     } else {
       leave_sets(cpus[victim], *sets);
-      if (description.conflict_detection && written) lose_line(cpus[victim], request.line);
     }
   }
 }

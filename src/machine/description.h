@@ -162,7 +162,7 @@ struct Description {
     /// False: other CPUs may write the lines that it has read (proposed by the AAHTM paper, section VI).
     bool detects_read_conflicts = true;
     /// False: other CPUs may take the lines that it has written, and find them as they were before it. It
-    /// goes on without what it wrote there.
+    /// goes on without what it wrote there. Accesses of the kernel end it all the same.
     bool detects_write_conflicts = true;
   } always_abort;
 

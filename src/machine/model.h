@@ -13,7 +13,8 @@
 //     or an atomic is behind loads and stores. The model may then answer kWait again.
 //  3. When a request aborts another CPU's transaction, the model has already forgotten that transaction when
 //     it calls AbortSink::on_abort. The sink restores the victim's memory and registers at once, before
-//     access() returns.
+//     access() returns. So it does with one line's memory in on_lost_line, after which the transaction goes
+//     on.
 //  4. reply.first_write_in_transaction: the caller must save the line's 64 bytes before the store.
 //
 // Freestanding, compiled with -mgeneral-regs-only, no allocation after the constructor. May be called with

@@ -59,7 +59,7 @@ class Transactions : public CoreCaches {
   void drop_aborted_line(Cpu& cpu, std::uint32_t slot);
   bool detects_conflict(const Cpu& cpu, const ReadWriteSets& sets, bool takes) const;
   void leave_sets(Cpu& cpu, ReadWriteSets& sets);
-  void lose_line(Cpu& cpu, LineAddr line);
+  void lose_write(Cpu& cpu, ReadWriteSets& sets, bool takes);
   bool aborts_on_eviction_of_read_line(const Cpu& cpu, ReadEviction level) const;
   bool end_transactions_of_victim(const Request& request, Cpu& cpu, std::uint32_t slot);
   void note_read_lines(Core& core, LineAddr line, std::uint16_t flags);

@@ -40,7 +40,7 @@ class UndoLog {
     return true;
   }
 
-  /// Restores all lines, newest first, and clears the log.
+  /// Restores all lines and clears the log. Their order does not matter: each line is in the log once.
   void restore() {
     while (size_ > 0) put_back(entries_[--size_]);
   }
