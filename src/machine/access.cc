@@ -46,7 +46,7 @@ Reply Access::access(Request request) {
   }
   // A hot line in the sets needs no order: a CPU that takes it aborts the transaction, and the abort undoes
   // the access.
-  return request.now.value >= state.hot_until || conflicts_end(cpu);
+  return request.now.value >= state.hot_until || every_conflict_ends(cpu);
 }
 
 /// Costs nothing beyond the L1 hit, which the static cost of the instruction contains. A line in flight
@@ -90,7 +90,7 @@ Reply Access::access(Request request) {
 [[gnu::always_inline]] inline void Access::open_to_filter(const Request& request, Cpu& cpu,
                                                           std::uint32_t slot) {
   const WayState& state = cpu.core->l1.state(slot);
-  if (!request.open || (request.now.value < state.hot_until && !conflicts_end(cpu))) return;
+  if (!request.open || (request.now.value < state.hot_until && !every_conflict_ends(cpu))) return;
   // Open to stores only if the line is already dirty, so that the model sees the first store. If the line is
   // in flight, open to stores only after a store: later stores drain together with that one.
   const bool in_flight = request.now.value < state.arrival;

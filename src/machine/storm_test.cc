@@ -223,6 +223,21 @@ const Variant kVariants[] = {
      [](Description& d) {
        d.always_abort = {ReadEviction::kNever, false};
      }},
+    {"AlwaysAbortLosesWrites",
+     3,
+     2,
+     {.crowded_sets = 6},
+     [](Description& d) {
+       d.always_abort = {ReadEviction::kL3, true, false};
+     }},
+    {"AlwaysAbortIgnoresConflicts",
+     3,
+     2,
+     {.crowded_sets = 6},
+     [](Description& d) {
+       d.always_abort = {ReadEviction::kNever, false, false};
+       d.transactions.aborted_lines = AbortedLines::kInL2;
+     }},
     {"FragileAlwaysAbort",
      3,
      2,

@@ -23,7 +23,12 @@ class Transactions : public CoreCaches {
   Cycles abort_cost();
 
  protected:
-  /// Any conflicting access of another CPU ends the transaction of `cpu`.
+  /// Whatever line of its sets another CPU takes, the transaction of `cpu` ends.
+  bool every_conflict_ends(const Cpu& cpu) const {
+    return conflicts_end(cpu) &&
+           (!cpu.transaction.always_abort || description.always_abort.detects_write_conflicts);
+  }
+  /// A write of another CPU to a line that it has read ends the transaction of `cpu`.
   bool conflicts_end(const Cpu& cpu) const {
     return cpu.transaction.active && description.conflict_detection &&
            (!cpu.transaction.always_abort || description.always_abort.detects_read_conflicts);
