@@ -196,7 +196,7 @@ test-viewer:
 # The claims' runs on a Slurm cluster of this machine alone, on loopback; a minute. Debian starts the daemons that it installs: take a container.
 test-slurm:
 	@$(MAKE) --no-print-directory repro-tools
-	@tools/install-packages "make test-slurm" $(TEST_PACKAGES) slurm-wlm munge
+	@tools/install-packages "make test-slurm" python3-pytest slurm-wlm munge
 	@cd tests/tools && python3 -B -m pytest -q -p no:cacheprovider --build=$(CURDIR)/$(BUILD) repro_cluster_test.py repro_slurm_test.py
 
 # Hundreds of seeds where `make test` takes a few, over a million random sequences, an hour of fuzzing, and some eighty programs. Among the

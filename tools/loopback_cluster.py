@@ -7,7 +7,6 @@ import pwd
 import shutil
 import socket
 import subprocess
-import sys
 import time
 
 PATHS = os.environ["PATH"] + ":/usr/sbin:/sbin"
@@ -134,6 +133,9 @@ class Cluster:
         """Jobs first: slurmd leaves them."""
         if len(self.daemons) == 3:
             self.says("scancel", "--full", f"--user={pwd.getpwuid(os.geteuid()).pw_name}")
+            end = time.monotonic() + MOST_SECONDS
+            while self.says("squeue", "--noheader").strip() and time.monotonic() < end:
+                time.sleep(0.1)
         for daemon in reversed(self.daemons):
             daemon.terminate()
         for daemon in reversed(self.daemons):

@@ -4,7 +4,6 @@
 import os
 import shutil
 import threading
-import time
 
 import claims
 import loopback_cluster
@@ -25,7 +24,7 @@ exec {python} "$@"
 
 @pytest.fixture
 def cluster(folder, monkeypatch):
-    if shutil.which("slurmctld", path=loopback_cluster.PATHS) is None:
+    if any(shutil.which(name, path=loopback_cluster.PATHS) is None for name in ("munged", "slurmctld", "slurmd")):
         pytest.skip("there is no Slurm: make test-slurm installs it")
     (folder / "slurm").mkdir()
     own = loopback_cluster.Cluster(folder / "slurm")
@@ -52,18 +51,22 @@ def test_a_job_that_is_killed_runs_again_and_costs_no_other(folder, cluster, pla
     runs = len(plan.missing())
     assert runs == 2 * VARIATIONS
     profile = impatient_profile(folder / "profile", "slurm-status-command: squeue\n")
-    killed = []
+    killed, has_ended = [], threading.Event()
 
     def kill_first():
         while not (folder / "job").exists():
-            time.sleep(0.1)
+            if has_ended.wait(0.1):
+                return
         killed.append((folder / "job").read_text().strip())
         cluster.says("scancel", "--full", *killed)
 
     killer = threading.Thread(target=kill_first, daemon=True)
     killer.start()
-    reproducing.run_workflow(plan, profile)
-    killer.join()
+    try:
+        reproducing.run_workflow(plan, profile)
+    finally:
+        has_ended.set()
+        killer.join()
     assert plan.missing() == []
     states = dict(line.split() for line in cluster.says("squeue", "--noheader", "--states=all", "--format=%i %T").splitlines())
     assert len(states) == runs + 1
@@ -75,8 +78,9 @@ def test_what_does_not_start_is_named(folder, monkeypatch):
     (folder / "slurm").mkdir()
     programs = folder / "programs"
     programs.mkdir()
-    (programs / "munged").write_text("#!/bin/sh\necho 'munged: no room'\nexit 1\n")
-    (programs / "munged").chmod(0o755)
+    for name in ("munged", *loopback_cluster.COMMANDS):
+        (programs / name).write_text("#!/bin/sh\necho 'munged: no room'\nexit 1\n")
+        (programs / name).chmod(0o755)
     monkeypatch.setattr(loopback_cluster, "PATHS", f"{programs}:{os.environ['PATH']}")
     own = loopback_cluster.Cluster(folder / "slurm")
     with pytest.raises(loopback_cluster.Failed, match="^munged does not start: munged: no room$"):
