@@ -11,6 +11,9 @@ const std::vector<Verb>& verbs() {
   static const std::vector<Verb> kVerbs = {
       {"compare", "run a program under each lock design and say which is best for it", compare_verb,
        compare_app},
+      {"record", "run a program once and write where its threads spend their time at locks", record_verb,
+       record_app},
+      {"report", "show what a recorded profile means", report_verb, report_app},
       {"run", "run a program natively under one lock design", run_verb, run_app},
       {"vm", "run a program on a described multicore with hardware transactions, in virtual time", vm_verb,
        vm_app},

@@ -19,6 +19,8 @@ int vm_verb(const Words& words);
 int vm_exec_verb(const Words& words);
 int run_verb(const Words& words);
 int compare_verb(const Words& words);
+int record_verb(const Words& words);
+int report_verb(const Words& words);
 int doctor_verb(const Words& words);
 int machines_verb(const Words& words);
 int help_verb(const Words& words);
@@ -27,6 +29,8 @@ int help_verb(const Words& words);
 std::unique_ptr<CLI::App> vm_app();
 std::unique_ptr<CLI::App> run_app();
 std::unique_ptr<CLI::App> compare_app();
+std::unique_ptr<CLI::App> record_app();
+std::unique_ptr<CLI::App> report_app();
 std::unique_ptr<CLI::App> doctor_app();
 std::unique_ptr<CLI::App> machines_app();
 

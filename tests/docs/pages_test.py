@@ -12,7 +12,7 @@ MOST_STEPS = 10
 
 
 def options_of_help(elision, verb):
-    return set(re.findall(r"^ +(?:-h,)?(--[a-z-]+)", printed([elision.binary, verb, "--help"]), re.M)) - {"--help"}
+    return set(re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", printed([elision.binary, verb, "--help"]), re.M)) - {"--help"}
 
 
 def options_of_table(verb):
@@ -29,7 +29,7 @@ def test_options_of_run_have_rows_and_rows_options(options_of_locks):
     assert options_of_table("run") == options_of_locks
 
 
-@pytest.mark.parametrize("verb", ["vm", "compare"])
+@pytest.mark.parametrize("verb", ["vm", "compare", "record"])
 def test_options_have_rows_and_rows_options(elision, verb, options_of_locks):
     """Options of the locks have their rows in the table of run."""
     assert options_of_table(verb) - options_of_locks == options_of_help(elision, verb) - options_of_locks

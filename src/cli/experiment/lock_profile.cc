@@ -6,6 +6,7 @@
 #include "abi/counters_reader.h"
 #include "profile/conflicts.h"
 #include "profile/names.h"
+#include "profile/profile_json.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -206,6 +207,13 @@ void name_places(Profile& profile, const std::string& memory_map) {
     }
     lock.conflicts = profile::by_place(std::move(lock.conflicts), lock.conflicts_seen.count);
   }
+}
+
+profile::Profile profile_of_process(const nlohmann::json& times, const std::filesystem::path& directory) {
+  profile::Profile profile = profile::profile_from_json(times);
+  add_counts(profile, counts_of_process(directory, times.at("process").get<std::uint32_t>()), 0);
+  name_places(profile, times.at("memory_map").get<std::string>());
+  return profile;
 }
 
 }  // namespace elision::cli::experiment

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
@@ -55,5 +57,9 @@ void add_counts(profile::Profile& profile, const LockCountsByAddress& counts, do
 /// Names locks and places by the files in the process's memory map, and orders the locks, the one with most
 /// waiting first.
 void name_places(profile::Profile& profile, const std::string& memory_map);
+
+/// The profile of a process of the virtual machine, completed. `times`: "lock_times" of its statistics;
+/// `directory`: with the counter files of the run.
+profile::Profile profile_of_process(const nlohmann::json& times, const std::filesystem::path& directory);
 
 }  // namespace elision::cli::experiment

@@ -27,21 +27,12 @@
 #include "cli/options/lock_options.h"
 #include "cli/options/region_options.h"
 #include "cli/options/tm_modes.h"
-#include "profile/profile_json.h"
 #include "vm/engine/run.h"
 
 namespace elision::cli::experiment {
 namespace {
 
 constexpr std::string_view kThreads = "{threads}";
-
-/// `times` of a process's statistics, with the library's counts of that process.
-profile::Profile virtual_profile(const nlohmann::json& times, const std::filesystem::path& directory) {
-  profile::Profile profile = profile::profile_from_json(times);
-  add_counts(profile, counts_of_process(directory, times.at("process").get<std::uint32_t>()), 0);
-  name_places(profile, times.at("memory_map").get<std::string>());
-  return profile;
-}
 
 /// True without a part, too. A process that has had children says nothing if it does not reach it.
 bool reached_its_part(const nlohmann::json& process) {
@@ -277,7 +268,7 @@ class VirtualRunner final : public ProgramRunner {
       sample.seconds = 1e-9 * virtual_ns;
       if (virtual_ns > 0) ticks_per_second = 1e9 * process.value("virtual_cycles", 0.0) / virtual_ns;
       if (const auto times = process.find("lock_times"); times != process.end()) {
-        sample.profile = virtual_profile(*times, directory);
+        sample.profile = profile_of_process(*times, directory);
         if (plan_.starts_at_second_thread()) sample.profile->wall_ns += time_before_part(process);
       }
     }

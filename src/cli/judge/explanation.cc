@@ -405,6 +405,20 @@ void explain(std::vector<Block>& blocks, const std::vector<Result>& explaining) 
   }
 }
 
+Block block_of_run(const Profile& profile, const std::string& design) {
+  Block block;
+  Row& row = block.rows.emplace_back();
+  row.design = design;
+  row.state = RowState::kGood;
+  if (profile::is_sufficient(profile)) {
+    row.why = why_of(profile);
+    block.diagnosis = profile::diagnose(profile, nullptr);
+  } else {
+    block.unexplained = unexplained(profile);
+  }
+  return block;
+}
+
 std::vector<std::string> failed_runs(const std::vector<Result>& results) {
   std::vector<std::string> lines;
   for (const Result& result : results) {

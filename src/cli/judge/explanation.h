@@ -19,6 +19,9 @@ std::vector<Cell> cells_to_explain(const Plan& plan, const std::vector<Block>& b
 /// Fills in Row::why, Block::diagnosis and Block::unexplained from the results of those cells.
 void explain(std::vector<Block>& blocks, const std::vector<Result>& results);
 
+/// A run under `design` that is compared with none: one row, and what its profile means.
+Block block_of_run(const profile::Profile& profile, const std::string& design);
+
 /// A line for each of these results that explains nothing, since its run failed.
 std::vector<std::string> failed_runs(const std::vector<Result>& results);
 

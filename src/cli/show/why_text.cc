@@ -126,11 +126,10 @@ std::string bars(const Rows& rows, const Appearance& appearance) {
   return text;
 }
 
-std::string basis(const Row& row) {
+std::string basis(const Row& row, const std::string& run) {
   const std::string samples = row.why->samples ? fmt::format("from {} samples", *row.why->samples) : "exact";
   return fmt::format(
-      "Time of the threads in one more run ({}), while two or more were alive: {:.0f} % of the run "
-      "under {}.",
+      "Time of the threads in {} ({}), while two or more were alive: {:.0f} % of the run under {}.", run,
       samples, 100 * row.why->parallel_share, row.design);
 }
 
@@ -317,13 +316,13 @@ Table locks_table(const Block& block) {
   return table;
 }
 
-std::string why_text(const Block& block, const Appearance& appearance) {
+std::string why_text(const Block& block, const Appearance& appearance, const std::string& run) {
   const Rows rows = explained_rows(block);
   std::string text;
   if (block.diagnosis) text += paragraph("", printable(block.diagnosis->sentence), appearance.width);
   if (block.unexplained) text += paragraph("", why_none(*block.unexplained), appearance.width);
   if (!rows.empty()) {
-    text += paragraph("", basis(*rows.front()), appearance.width) + bars(rows, appearance) +
+    text += paragraph("", basis(*rows.front(), run), appearance.width) + bars(rows, appearance) +
             legend(rows, appearance);
     const Table locks = locks_table(block);
     if (!locks.rows.empty()) text += table_text(locks, appearance);
@@ -348,14 +347,14 @@ std::string next_steps_text(const std::vector<NextStep>& steps, const Appearance
   return text.empty() ? text : "Next:\n" + text;
 }
 
-std::string why_markdown(const Block& block) {
+std::string why_markdown(const Block& block, const std::string& run) {
   const Rows rows = explained_rows(block);
   std::string text;
   if (block.diagnosis) text += "\n" + markdown_escaped(block.diagnosis->sentence) + "\n";
   if (block.unexplained) text += "\n" + markdown_escaped(why_none(*block.unexplained)) + "\n";
   if (!rows.empty()) {
-    text +=
-        fmt::format("\n{}\n\n{}", markdown_escaped(basis(*rows.front())), table_markdown(time_table(rows)));
+    text += fmt::format("\n{}\n\n{}", markdown_escaped(basis(*rows.front(), run)),
+                        table_markdown(time_table(rows)));
     const Table locks = locks_table(block);
     if (!locks.rows.empty()) text += "\n" + table_markdown(locks);
     text += conflicts_markdown(rows);

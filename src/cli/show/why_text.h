@@ -12,8 +12,9 @@
 namespace elision::cli::experiment {
 
 /// A bar for each design whose time is known, a legend, the locks with most waiting, conflicts and findings.
-/// Empty if nothing is known.
-std::string why_text(const Block& block, const Appearance& appearance);
+/// Empty if nothing is known. `run`: that the times are of.
+std::string why_text(const Block& block, const Appearance& appearance,
+                     const std::string& run = "one more run");
 
 /// The three locks with most waiting under the first design whose locks are known; no rows if none was waited
 /// for.
@@ -23,7 +24,7 @@ Table locks_table(const Block& block);
 std::string next_steps_text(const std::vector<NextStep>& steps, const Appearance& appearance);
 
 /// The same in Markdown; the time in a table of percentages. Begins with an empty line if it is not empty.
-std::string why_markdown(const Block& block);
+std::string why_markdown(const Block& block, const std::string& run = "one more run");
 std::string next_steps_markdown(const std::vector<NextStep>& steps);
 
 }  // namespace elision::cli::experiment

@@ -89,6 +89,28 @@ ManualWords doctor() {
           .examples = {{"Ask in a script:", "elision doctor > /dev/null && echo transactions commit"}}};
 }
 
+ManualWords record() {
+  return {
+      .paragraphs =
+          {"On this CPU a thread of this command looks at the program's threads, which are not interrupted. "
+           "On a virtual machine each change at a lock is counted. If the program is killed, its profile "
+           "is written all the same."},
+      .exit_codes = {{"N", "The program's, or 128 and the number of the signal that ended it."}, kBadUsage},
+      .examples = {
+          {"Where does a server wait?", "elision record -o server.profile -- ./server"},
+          {"The same on a machine with 36 CPUs:", "elision record --vm xeon-e5-2697v4 -- ./server"}}};
+}
+
+ManualWords report() {
+  return {
+      .paragraphs =
+          {"The first sentence says whether locks matter. A bar shows what threads spent their time with, "
+           "a table the locks that they waited for, and the last lines what is in the way and what to "
+           "change."},
+      .exit_codes = {{"0", "Success."}, kBadUsage},
+      .examples = {{"Show the profile that elision-record(1) wrote last:", "elision report"}}};
+}
+
 ManualWords machines() {
   return {
       .paragraphs =
@@ -106,8 +128,8 @@ ManualWords machines() {
 
 ManualWords manual_words(const std::string& verb) {
   static const std::map<std::string, ManualWords (*)()> kWords = {
-      {"", whole_command}, {"compare", compare}, {"run", run},
-      {"vm", vm},          {"doctor", doctor},   {"machines", machines}};
+      {"", whole_command}, {"compare", compare},   {"run", run},       {"vm", vm},
+      {"doctor", doctor},  {"machines", machines}, {"record", record}, {"report", report}};
   const auto words = kWords.find(verb);
   if (words == kWords.end())
     throw std::logic_error("texts/manual_words.cc has no words for the verb " + verb);

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// `elision record`: runs a program once, with its own input and output, and writes a profile of its locks. On
+// this CPU a thread of this process looks at the activity of the program's threads (ActivityLooks): the
+// program is not interrupted, and if it is killed, the profile is written all the same. The virtual machine
+// counts everything.
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "abi/lock_variables.h"
+#include "cli/compare_request.h"
+#include "cli/experiment/activity_sampler.h"
+#include "cli/experiment/lock_profile.h"
+#include "cli/experiment/process_statistics.h"
+#include "cli/host/console.h"
+#include "cli/host/environment.h"
+#include "cli/host/install.h"
+#include "cli/host/output_file.h"
+#include "cli/host/program_file.h"
+#include "cli/host/replaceable_locks.h"
+#include "cli/host/shell_words.h"
+#include "cli/host/temp_directory.h"
+#include "cli/host/usage_error.h"
+#include "cli/options/arguments.h"
+#include "cli/options/designs.h"
+#include "cli/options/lock_options.h"
+#include "cli/options/machine_choice.h"
+#include "cli/profile_file.h"
+#include "cli/verbs.h"
+
+namespace elision::cli {
+namespace {
+
+constexpr std::uint64_t kDefaultFrequency = 500, kMostFrequency = 10'000;  // looks a second
+
+struct RecordRequest {
+  std::string output = kDefaultProfile;
+  std::string machine;  // empty: this CPU
+  std::string design = experiment::kPthread;
+  std::uint64_t frequency = kDefaultFrequency;
+  LockOptions lock;
+};
+
+std::unique_ptr<CLI::App> record_options(RecordRequest& request) {
+  auto app = make_app("elision record [OPTION...] -- PROGRAM ARG...",
+                      "Runs a program once and writes where its threads spend their time at locks.");
+  app->add_option("-o,--output", request.output,
+                  fmt::format("write the profile there (default: {})", kDefaultProfile))
+      ->type_name("FILE");
+  app->add_option("--vm", request.machine,
+                  "run on this virtual machine, which counts everything (default: on this CPU)")
+      ->type_name("MACHINE");
+  app->add_option("--lock", request.design, "the lock design (default: pthread, the program's own locks)")
+      ->type_name("DESIGN");
+  add_number(*app, "-F,--frequency", request.frequency, 1, kMostFrequency,
+             fmt::format("looks at the threads a second, on this CPU (default: {})", kDefaultFrequency));
+  add_lock_options(*app, request.lock);
+  app->footer("Exit code: the program's, or 128 and the number of the signal that ended it.");
+  return app;
+}
+
+/// The program that runs now; 0: none.
+volatile sig_atomic_t running = 0;
+
+/// Signals from a terminal go to the program, too. Others are passed on.
+void pass_on(int signal) {
+  if (running != 0) kill(running, signal);
+}
+
+/// While it lives, signals end the program instead of this process.
+class SignalsForProgram {
+ public:
+  SignalsForProgram() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      struct sigaction action {};
+      action.sa_handler = kSignals[i] == SIGINT || kSignals[i] == SIGQUIT ? SIG_IGN : pass_on;
+      sigaction(kSignals[i], &action, &before_[i]);
+      if (before_[i].sa_handler == SIG_IGN) sigaction(kSignals[i], &before_[i], nullptr);
+    }
+  }
+  ~SignalsForProgram() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  SignalsForProgram(const SignalsForProgram&) = delete;
+  SignalsForProgram& operator=(const SignalsForProgram&) = delete;
+
+  /// Those that this process did not ignore.
+  sigset_t caught() const {
+    sigset_t set;
+    sigemptyset(&set);
+    for (std::size_t i = 0; i < kSignals.size(); ++i)
+      if (before_[i].sa_handler != SIG_IGN) sigaddset(&set, kSignals[i]);
+    return set;
+  }
+
+ private:
+  static constexpr std::array kSignals = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
+
+/// Runs the program to its end, with this process's input and output. Returns an exit code.
+int run_to_end(const std::string& file, const std::vector<std::string>& words,
+               const std::vector<std::string>& environment) {
+  const SignalsForProgram signals;
+  const sigset_t caught = signals.caught();
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setsigdefault(&attributes, &caught);
+  pid_t process = 0;
+  const int error = posix_spawn(&process, file.c_str(), nullptr, &attributes, pointers_to(words).data(),
+                                pointers_to(environment).data());
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) throw UsageError(fmt::format("cannot run '{}': {}", file, std::strerror(error)));
+  running = process;
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  running = 0;
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/// Makes the lock library note what threads do, in files in `directory`.
+void note_activity(std::vector<std::string>& environment, const std::string& directory) {
+  set_variable(environment, abi::row_of(abi::LockVariable::kCountersDir).name, directory);
+  set_variable(environment, abi::row_of(abi::LockVariable::kActivity).name, "1");
+}
+
+struct Recorded {
+  profile::Profile profile;
+  int exit_code = 0;
+};
+
+Recorded record_natively(const RecordRequest& request, const Program& program) {
+  const TempDirectory directory;
+  std::vector<std::string> environment = copy_environment(environ);
+  set_lock_variables(environment, request.design, request.lock);
+  preload_into(program.file, environment, preload_library());
+  note_activity(environment, directory.path());
+  if (const std::string why = why_no_lock_is_replaced(program.file, Place::kNative); !why.empty())
+    tell("record", no_lock_sentence(program.words.front(), "takes", why));
+  experiment::ActivitySampler sampler(directory.path(), 1000.0 / static_cast<double>(request.frequency));
+  const int exit_code = run_to_end(program.file, program.words, environment);
+  return {sampler.finish(), exit_code};
+}
+
+Recorded record_virtually(const RecordRequest& request, const Program& program) {
+  (void)load_machine_or_throw(request.machine);
+  const TempDirectory directory;
+  std::vector<std::string> words = {"elision", "vm", "--machine", request.machine, "--lock", request.design};
+  const auto add = [&words](const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+  };
+  add(as_words(request.lock));
+  add({"--lock-times", "--stats-directory", directory.path(), "--"});
+  add(program.words);
+  std::vector<std::string> environment = copy_environment(environ);
+  note_activity(environment, directory.path());
+  const int exit_code = run_to_end(own_binary(), words, environment);
+  if (const std::string why = experiment::why_not_started(directory.path()); !why.empty())
+    throw UsageError(why);
+  const nlohmann::json* busiest = nullptr;
+  const std::vector<nlohmann::json> processes = experiment::read_process_statistics(directory.path());
+  for (const nlohmann::json& process : processes)
+    if (process.contains("lock_times") &&
+        (busiest == nullptr || process.value("cpu_ns", 0.0) > busiest->value("cpu_ns", 0.0)))
+      busiest = &process;
+  if (busiest == nullptr)
+    throw UsageError(
+        fmt::format("'{}' ended without a profile (exit code {})", program.words.front(), exit_code));
+  return {experiment::profile_of_process(busiest->at("lock_times"), directory.path()), exit_code};
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> record_app() {
+  static RecordRequest request;
+  return record_options(request);
+}
+
+int record_verb(const Words& words) {
+  const Arguments arguments = split_arguments(words);
+  RecordRequest request;
+  const auto app = record_options(request);
+  if (!parse_options(*app, arguments.options)) return 0;
+  require_design(request.design);
+  check_lock_options(request.lock);
+  require_writable(request.output);
+  const Program program = program_of(required_program(arguments, "record"));
+  const Recorded recorded = or_discard(request.output, [&] {
+    Recorded result =
+        request.machine.empty() ? record_natively(request, program) : record_virtually(request, program);
+    write_output(request.output,
+                 profile_text({program.words, request.machine.empty() ? kNative : request.machine,
+                               request.design, result.profile}));
+    return result;
+  });
+  tell("record",
+       fmt::format("wrote {}; 'elision report{}' shows it", request.output,
+                   request.output == kDefaultProfile ? "" : " " + quoted_for_shell({request.output})));
+  return recorded.exit_code;
+}
+
+}  // namespace elision::cli

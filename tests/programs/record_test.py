@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`elision record` and `elision report` as a user sees them."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+from support import expect_refused
+
+MACHINE = ("--vm", "xeon-e5-2697v4")
+
+
+@pytest.fixture
+def onelock(elision):
+    return [str(elision.workload("onelock")), "--structure", "map", "--threads", "4", "--seconds", "0.001"]
+
+
+def report_of(place, *words):
+    ending = place.run("report", *words, "--format", "json")
+    assert ending.status == 0, ending.stderr
+    return json.loads(ending.stdout)
+
+
+def test_virtual_profile_has_the_programs_time(place, onelock):
+    ending = place.run("record", *MACHINE, "--", *onelock)
+    assert ending.status == 0
+    assert "throughput" in ending.stdout, "the program's own output"
+    assert ending.stderr == "elision record: wrote elision.profile; 'elision report' shows it\n"
+    report = report_of(place)
+    assert (report["where"], report["design"], report["program"]) == ("xeon-e5-2697v4", "pthread", onelock)
+    assert report["why"]["basis"] == "exact"
+    assert sum(report["why"]["time"].values()) == pytest.approx(1)
+    lock, = report["why"]["locks"]
+    assert lock["sections"] > 1000 and lock["wait_seconds"]["total"] > 0
+    assert report["diagnosis"]["locks_matter"]
+    text = place.run("report")
+    assert text.stdout.splitlines()[1] == report["diagnosis"]["sentence"]
+
+
+def test_profile_of_a_design_has_its_aborts(place, onelock):
+    assert place.run("record", *MACHINE, "--lock", "htm-10", "-o", "p", "--", *onelock).status == 0
+    lock, = report_of(place, "p")["why"]["locks"]
+    assert lock["aborts"]["conflict"] > 0 and lock["conflicts"]
+
+
+def test_native_profile_has_samples(place, elision):
+    """Two threads that take turns at one lock until they have been looked at often enough."""
+    seconds = "1"
+    while True:
+        ending = place.run("record", "-F", "2000", "--", elision.workload("onelock"), "--structure", "map", "--threads", "2", "--seconds", seconds)
+        assert ending.status == 0
+        report = report_of(place)
+        if report["why"] is not None:
+            break
+        seconds = str(2 * int(seconds))
+    assert report["where"] == "native"
+    assert report["why"]["basis"] == "sampled"
+    assert [lock["kind"] for lock in report["why"]["locks"]]
+
+
+@pytest.mark.parametrize("words, status", [(["sh", "-c", "exit 7"], 7), (["sh", "-c", "kill -9 $$"], 128 + signal.SIGKILL)])
+def test_record_ends_as_the_program_and_has_a_profile(place, words, status):
+    assert place.run("record", "--", *words).status == status
+    assert report_of(place)["why"] is None
+    assert place.run("report").stdout.splitlines()[1].startswith(("No two threads", "The run was too short"))
+
+
+def test_signals_go_to_the_program(place):
+    """It ends in its handler, and the profile is there."""
+    program = "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done"
+    recorder = subprocess.Popen([place.elision.binary, "record", "--", "sh", "-c", program], cwd=place.root, stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, text=True, env=os.environ)
+    assert recorder.stdout.readline() == "ready\n"
+    recorder.send_signal(signal.SIGTERM)
+    assert recorder.wait() == 5
+    recorder.stdout.close()
+    assert (place.root / "elision.profile").exists()
+
+
+@pytest.mark.parametrize("content, named", [("", "is no profile"), ("{", "is no profile"), ("[1]", "is no profile"), ('{"format": "other"}', "is no profile"),
+                                            ('{"format": "elision profile", "version": 2}', "version 2"), ('{"format": "elision profile", "version": 1}', "damaged"),
+                                            ('{"format": "elision profile", "version": "1"}', "damaged")])
+def test_what_is_no_profile_is_refused(place, folder, content, named):
+    file = folder / "file"
+    file.write_text(content)
+    expect_refused(place.run("report", str(file)), str(file), named)
+
+
+def test_every_cut_of_a_profile_is_refused(place, onelock):
+    assert place.run("record", *MACHINE, "--", *onelock).status == 0
+    file = place.root / "elision.profile"
+    whole = file.read_bytes()
+    for length in range(0, len(whole) - 2, max(1, len(whole) // 40)):
+        file.write_bytes(whole[:length])
+        expect_refused(place.run("report"), "elision.profile")
+
+
+@pytest.mark.parametrize("words, named", [
+    (["report", "missing"], ["'missing'", "No such file"]), (["report", "/"], ["'/'"]), (["record"], ["record", "--"]),
+    (["record", "--", "no-such-program"], ["no-such-program"]), (["record", "-o", "no/such", "--", "true"], ["no/such"]),
+    (["record", "--lock", "tata", "--", "true"], ["tata", "tatas"]), (["record", "-F", "0", "--", "true"], ["--frequency", "'0'"]),
+    (["record", "--vm", "xeon-e5-2697v5", "--", "true"], ["xeon-e5-2697v5", "xeon-e5-2697v4"])], ids=lambda part: " ".join(part))
+def test_bad_input_is_one_line_and_leaves_nothing(place, words, named):
+    expect_refused(place.run(*words), *named)
+    assert list(place.root.iterdir()) == []
