@@ -94,8 +94,9 @@ repro-full:
 	@tools/repro --build $(BUILD) --full $(if $(PROFILE),--profile $(PROFILE)) $(CLAIMS)
 
 .PHONY: repro-tools
+repro-tools: FOR := make repro
 repro-tools:
-	@tools/install-packages "make repro" $(BUILD_PACKAGES) $(REPORT_PACKAGES) $(REPRO_PROGRAMS) python3-venv
+	@tools/install-packages "$(FOR)" $(BUILD_PACKAGES) $(REPORT_PACKAGES) $(REPRO_PROGRAMS) python3-venv $(MORE_PACKAGES)
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@test -x $(BUILD)/repro-tools/bin/snakemake || { python3 -m venv $(BUILD)/repro-tools && \
@@ -195,8 +196,7 @@ test-viewer:
 
 # The claims' runs on a Slurm cluster of this machine alone, on loopback; a minute. Debian starts the daemons that it installs: take a container.
 test-slurm:
-	@$(MAKE) --no-print-directory repro-tools
-	@tools/install-packages "make test-slurm" python3-pytest slurm-wlm munge
+	@$(MAKE) --no-print-directory repro-tools FOR="make test-slurm" MORE_PACKAGES="python3-pytest slurm-wlm munge"
 	@cd tests/tools && python3 -B -m pytest -q -p no:cacheprovider --build=$(CURDIR)/$(BUILD) repro_cluster_test.py repro_slurm_test.py
 
 # Hundreds of seeds where `make test` takes a few, over a million random sequences, an hour of fuzzing, and some eighty programs. Among the

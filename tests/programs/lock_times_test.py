@@ -44,8 +44,8 @@ def test_attempts_commits_and_fallbacks_are_those_that_happened(elision, profile
 
 
 def test_both_accesses_of_nearly_all_conflicts_are_known(elision, profile_of):
-    """A tree on the heap: its nodes have regular distances. Some conflicts are with prefetches."""
-    words = [elision.workload("onelock"), "--structure", "map", "--threads", 8, "--sections", 400]
+    """A tree on the heap: its nodes have regular distances. A few conflicts are with prefetches."""
+    words = [elision.workload("onelock"), "--structure", "map", "--threads", 16, "--sections", 2000]
     profile, _ = profile_of(words, "htm-10")
     counts = profile["locks"][0]["conflicts_seen"]
     assert counts["count"] > 1000

@@ -10,7 +10,6 @@
 // in memory. A CPU that waits for a load waits as long in all three.
 #include <sys/mman.h>
 
-#include <string>
 #include <vector>
 
 #include "base/random.h"
@@ -75,10 +74,13 @@ double cycles_per_load(std::size_t bytes, std::uint64_t loads) {
 
 int main(int argc, char** argv) {
   struct Level {
-    const char* name;
+    const char *plain, *called, *kept;
     std::size_t bytes;
   };
-  Level levels[] = {{"l1", 16u << 10}, {"l2", 128u << 10}, {"l3", 4u << 20}, {"dram", 256u << 20}};
+  Level levels[] = {{"l1_cycles", "l1_called_cycles", "l1_kept_cycles", 16u << 10},
+                    {"l2_cycles", "l2_called_cycles", "l2_kept_cycles", 128u << 10},
+                    {"l3_cycles", "l3_called_cycles", "l3_kept_cycles", 4u << 20},
+                    {"dram_cycles", "dram_called_cycles", "dram_kept_cycles", 256u << 20}};
   for (int i = 1; i < argc && i <= 4; ++i) {
     levels[i - 1].bytes = std::strtoull(argv[i], nullptr, 10);
     if (levels[i - 1].bytes >= 2 * kLine) continue;
@@ -90,12 +92,9 @@ int main(int argc, char** argv) {
     const std::uint64_t lines = level.bytes / kLine;
     constexpr std::uint64_t kLeast = 20000, kMost = 200000;
     const std::uint64_t loads = lines * 4 < kLeast ? kLeast : lines * 4 > kMost ? kMost : lines * 4;
-    const auto print = [&](const char* how, double cycles) {
-      probe::print((std::string(level.name) + how + "_cycles").c_str(), cycles);
-    };
-    print("", cycles_per_load<follow>(level.bytes, loads));
-    print("_called", cycles_per_load<follow_by_call>(level.bytes, loads));
-    print("_kept", cycles_per_load<follow_by_memory>(level.bytes, loads));
+    probe::print(level.plain, cycles_per_load<follow>(level.bytes, loads));
+    probe::print(level.called, cycles_per_load<follow_by_call>(level.bytes, loads));
+    probe::print(level.kept, cycles_per_load<follow_by_memory>(level.bytes, loads));
   }
   return 0;
 }
