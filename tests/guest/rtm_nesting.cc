@@ -103,12 +103,17 @@ const char* inner_begin_keeps_rax() {
 
 const char* nested_bit_of_other_causes() {
   std::uint32_t status = 0;
+  unsigned behind = 0;  // aborts by XABORT
   for (int i = 0; i < 100; ++i) {
     RULES_TRANSACTION(status, nullptr, "xbegin 1f\nud2\nxend");
     if (status != Status::kNestedBit && status != 0) return seen("a fault: %#x", status);
     RULES_TRANSACTION(status, nullptr, "xbegin 1f\nxend\nxabort $3");
-    if (status != 0x03000001 && status != 0) return seen("XABORT behind the inner XEND: %#x", status);
+    behind += status == 0x03000001;
+    // An interrupt gives 0, or the bit where it came into the inner one.
+    if (status != 0x03000001 && status != 0 && status != Status::kNestedBit)
+      return seen("XABORT behind the inner XEND: %#x", status);
   }
+  if (behind == 0) return "XABORT behind the inner XEND never gave its status";
   status = 0;
   for (int i = 0; i < kTries && status == 0; ++i)  // which an interrupt gives too
     RULES_TRANSACTION(status, nullptr, "xbegin 1f\nud2\nxend");
