@@ -3,7 +3,6 @@
 
 #include "tm/injected_aborts.h"
 #include "tm/ownership.h"
-#include "tm/software.h"
 
 namespace elision::tm {
 namespace {
@@ -138,7 +137,7 @@ std::uint32_t retry(Thread& thread, std::uint32_t properties, Status status, boo
     count(thread, status);
     if (status.has_code(kCodeCancelled)) {
       count_end(thread, thread.counters->cancels);
-      end_outermost_hardware(thread);
+      settle(thread);
       return kAbortTransaction;
     }
     if (!may_retry(thread, status, logged) || tries == kTries) return 0;
@@ -153,14 +152,6 @@ std::uint32_t retry(Thread& thread, std::uint32_t properties, Status status, boo
 }
 
 }  // namespace
-
-void settle(Thread& thread) {
-  if (thread.holds_auxiliary) {
-    thread.holds_auxiliary = false;
-    Section::release(shared.auxiliary);
-  }
-  if (thread.has_pending) finish(thread);
-}
 
 std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties, Status status) {
   if (!status.started()) {
@@ -190,7 +181,7 @@ void commit_hardware(Thread& thread) {
   count_end(thread, wrote    ? counters.logged_commits
                     : logged ? counters.read_only_commits
                              : counters.plain_commits);
-  end_outermost_hardware(thread);
+  settle(thread);
 }
 
 void give_up_hardware() { (void)Rtm::abort<kCodeGiveUp>(); }

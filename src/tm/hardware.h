@@ -14,6 +14,7 @@
 #include "htm/rtm.h"
 #include "tm/injected_aborts.h"
 #include "tm/process.h"
+#include "tm/software.h"
 #include "tm/thread.h"
 
 namespace elision::tm {
@@ -36,20 +37,13 @@ static_assert(kHasNoAbort == 0x08 && kHasUninstrumentedCode == 2 * kRunInstrumen
 /// Returns actions, or 0 if the transaction has to run in software.
 std::uint32_t begin_hardware(Thread& thread, std::uint32_t properties, htm::Status status);
 
-/// What the end of an outermost hardware transaction leaves to do.
-void settle(Thread& thread);
-[[gnu::always_inline]] inline void end_outermost_hardware(Thread& thread) {
-  if (thread.holds_auxiliary || thread.has_pending) [[unlikely]]
-    settle(thread);
-}
-
 /// Commits a hardware transaction without state.
 [[gnu::always_inline]] inline void commit_without_state(Thread& thread) {
   may_abort_here();
   htm::Rtm::commit();
   thread.is_plain = 0;
   count_end(thread, thread.counters->plain_commits);
-  end_outermost_hardware(thread);
+  settle(thread);
 }
 
 /// Commits one with state. If a fallback stands in the way, begin_hardware returns instead.

@@ -67,10 +67,6 @@ void end_outermost(Thread& thread) {
   thread.is_irrevocable = false;
   thread.depth = 0;
   thread.caught = 0;
-  if (thread.holds_auxiliary) {
-    thread.holds_auxiliary = false;
-    Section::release(shared.auxiliary);
-  }
 }
 
 /// Gives back what was allocated from the place `from` of the log up to `to`. What follows stays in the log.
@@ -107,6 +103,29 @@ void drop_undo(Thread& thread) {
   logs.undo.truncate(0);
   logs.at_cancel.clear();
   logs.allocated.clear();
+}
+
+/// Runs the user's actions and frees memory.
+void finish(Thread& thread) {
+  Logs& logs = *thread.logs;
+  const std::size_t action = thread.first_action, freed = thread.first_freed;
+  const std::size_t last_action = logs.at_commit.size(), last_freed = logs.freed.size();
+  thread.has_pending = false;
+  // Transactions of the actions log behind them.
+  thread.first_action = last_action;
+  thread.first_freed = last_freed;
+  for (std::size_t i = action; i < last_action; ++i) {
+    const UserAction each = logs.at_commit[i];
+    each.function(each.argument);
+  }
+  for (std::size_t i = freed; i < last_freed; ++i) {
+    const Deallocation each = logs.freed[i];
+    each.function(each.memory, each.size);
+  }
+  logs.at_commit.truncate(action);
+  logs.freed.truncate(freed);
+  thread.first_action = action;
+  thread.first_freed = freed;
 }
 
 }  // namespace
@@ -149,8 +168,7 @@ void commit_software(Thread& thread) {
     }
   }
   end_outermost(thread);
-  if (thread.has_pending) [[unlikely]]
-    finish(thread);
+  settle(thread);
 }
 
 void become_serial(Thread& thread) {
@@ -191,31 +209,17 @@ void roll_back(Thread& thread, bool outermost) {
   if (thread.depth == 0) {
     count_end(thread, thread.counters->cancels);
     end_outermost(thread);
-    if (thread.has_pending) finish(thread);  // of the actions' transactions
+    settle(thread);  // also what the actions' transactions left
   }
   elision_tm_resume(kAbortTransaction | kRestoreLiveVariables, &to.registers);
 }
 
-void finish(Thread& thread) {
-  Logs& logs = *thread.logs;
-  const std::size_t action = thread.first_action, freed = thread.first_freed;
-  const std::size_t last_action = logs.at_commit.size(), last_freed = logs.freed.size();
-  thread.has_pending = false;
-  // Transactions of the actions log behind them.
-  thread.first_action = last_action;
-  thread.first_freed = last_freed;
-  for (std::size_t i = action; i < last_action; ++i) {
-    const UserAction each = logs.at_commit[i];
-    each.function(each.argument);
+void settle_rest(Thread& thread) {
+  if (thread.holds_auxiliary) {
+    thread.holds_auxiliary = false;
+    Section::release(shared.auxiliary);
   }
-  for (std::size_t i = freed; i < last_freed; ++i) {
-    const Deallocation each = logs.freed[i];
-    each.function(each.memory, each.size);
-  }
-  logs.at_commit.truncate(action);
-  logs.freed.truncate(freed);
-  thread.first_action = action;
-  thread.first_freed = freed;
+  if (thread.has_pending) finish(thread);
 }
 
 }  // namespace elision::tm

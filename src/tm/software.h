@@ -35,8 +35,13 @@ void leave_nested_serial(Thread& thread);
 /// Rolls back to the innermost checkpoint, or to the outermost one, and returns from its begin again.
 [[noreturn]] void roll_back(Thread& thread, bool outermost);
 
-/// Runs the user's actions and frees memory, after the commit.
-void finish(Thread& thread);
+/// After the end of an outermost transaction: gives hle-scm's lock back, runs the user's actions, and frees
+/// memory.
+void settle_rest(Thread& thread);
+[[gnu::always_inline]] inline void settle(Thread& thread) {
+  if (thread.holds_auxiliary || thread.has_pending) [[unlikely]]
+    settle_rest(thread);
+}
 
 // ---- ALE's fallback.
 
