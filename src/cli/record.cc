@@ -165,12 +165,8 @@ Recorded record_virtually(const RecordRequest& request, const Program& program) 
   const int exit_code = run_to_end(own_binary(), words, environment);
   if (const std::string why = experiment::why_not_started(directory.path()); !why.empty())
     throw UsageError(why);
-  const nlohmann::json* busiest = nullptr;
   const std::vector<nlohmann::json> processes = experiment::read_process_statistics(directory.path());
-  for (const nlohmann::json& process : processes)
-    if (process.contains("lock_times") &&
-        (busiest == nullptr || process.value("cpu_ns", 0.0) > busiest->value("cpu_ns", 0.0)))
-      busiest = &process;
+  const nlohmann::json* const busiest = experiment::busiest_process(processes, "lock_times");
   if (busiest == nullptr)
     throw UsageError(
         fmt::format("'{}' ended without a profile (exit code {})", program.words.front(), exit_code));

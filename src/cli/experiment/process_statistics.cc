@@ -43,6 +43,15 @@ std::string note_in(const std::filesystem::path& file, const char* unreadable) {
 
 }  // namespace
 
+const json* busiest_process(const std::vector<json>& processes, const char* member) {
+  const json* busiest = nullptr;
+  for (const json& process : processes)
+    if (process.contains(member) &&
+        (busiest == nullptr || process.value("cpu_ns", 0.0) > busiest->value("cpu_ns", 0.0)))
+      busiest = &process;
+  return busiest;
+}
+
 std::vector<json> read_process_statistics(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;
   std::error_code error;  // the program may have removed the directory

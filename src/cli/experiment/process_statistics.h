@@ -14,6 +14,9 @@ namespace elision::cli::experiment {
 /// skipped.
 std::vector<nlohmann::json> read_process_statistics(const std::filesystem::path& directory);
 
+/// The process that used most CPU time, of those whose statistics have `member`. Null: none has.
+const nlohmann::json* busiest_process(const std::vector<nlohmann::json>& processes, const char* member);
+
 /// Where the statistics of a part are in `directory`, if a run has so many; `part` counts from 0.
 std::filesystem::path directory_of_part(const std::filesystem::path& directory, std::size_t part,
                                         std::size_t parts);

@@ -267,10 +267,10 @@ class VirtualRunner final : public ProgramRunner {
       busiest_ns = cpu_ns;
       sample.seconds = 1e-9 * virtual_ns;
       if (virtual_ns > 0) ticks_per_second = 1e9 * process.value("virtual_cycles", 0.0) / virtual_ns;
-      if (const auto times = process.find("lock_times"); times != process.end()) {
-        sample.profile = profile_of_process(*times, directory);
-        if (plan_.starts_at_second_thread()) sample.profile->wall_ns += time_before_part(process);
-      }
+    }
+    if (const nlohmann::json* const busiest = busiest_process(processes, "lock_times")) {
+      sample.profile = profile_of_process(busiest->at("lock_times"), directory);
+      if (plan_.starts_at_second_thread()) sample.profile->wall_ns += time_before_part(*busiest);
     }
     const bool locks_seen = sample.locks.locks_seen;
     sample.locks = counts_in(cell, directory, ticks_per_second);
