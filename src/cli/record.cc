@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -65,12 +66,13 @@ std::unique_ptr<CLI::App> record_options(RecordRequest& request) {
   return app;
 }
 
-/// The program that runs now; 0: none.
-volatile sig_atomic_t running = 0;
+/// The program that runs now, and a signal for it that came before it ran; 0: none.
+std::atomic<int> running = 0, early_signal = 0;
 
 /// Signals from a terminal go to the program, too. Others are passed on.
 void pass_on(int signal) {
-  if (running != 0) kill(running, signal);
+  early_signal = signal;
+  if (const pid_t process = running) kill(process, signal);
 }
 
 /// While it lives, signals end the program instead of this process.
@@ -119,6 +121,7 @@ int run_to_end(const std::string& file, const std::vector<std::string>& words,
   posix_spawnattr_destroy(&attributes);
   if (error != 0) throw UsageError(fmt::format("cannot run '{}': {}", file, std::strerror(error)));
   running = process;
+  if (const int signal = early_signal) kill(process, signal);
   int status = 0;
   while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
