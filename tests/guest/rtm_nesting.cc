@@ -113,7 +113,7 @@ const char* nested_bit_of_other_causes() {
     if (status != 0x03000001 && status != 0 && status != Status::kNestedBit)
       return seen("XABORT behind the inner XEND: %#x", status);
   }
-  if (behind == 0) return "XABORT behind the inner XEND never gave its status";
+  if (behind < 50) return seen("XABORT behind the inner XEND gave its status %u times of 100", behind);
   status = 0;
   for (int i = 0; i < kTries && status == 0; ++i)  // which an interrupt gives too
     RULES_TRANSACTION(status, nullptr, "xbegin 1f\nud2\nxend");
