@@ -16,7 +16,7 @@ namespace elision::cli {
 namespace {
 
 constexpr const char* kFormat = "elision profile";
-constexpr unsigned kVersion = 1;
+constexpr unsigned kVersion = 2;  // 1: without call paths
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw UsageError(fmt::format("'{}' {}", path, why));
@@ -56,6 +56,8 @@ ProfileFile read_profile(const std::string& path) {
     return {json.at("program").get<std::vector<std::string>>(), json.at("where").get<std::string>(),
             json.at("design").get<std::string>(), profile::profile_from_json(json.at("profile"))};
   } catch (const nlohmann::json::exception& error) {
+    refuse(path, fmt::format("is damaged: {}", error.what()));
+  } catch (const std::invalid_argument& error) {
     refuse(path, fmt::format("is damaged: {}", error.what()));
   }
 }

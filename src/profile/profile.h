@@ -107,6 +107,25 @@ struct Lock {
   std::vector<LineWait> line_waits{};  // the longest ones, longest first
 };
 
+/// A thread of the program.
+struct Thread {
+  std::uint32_t id = 0;
+  std::string name{};              // empty: not known
+  double commits = 0, aborts = 0;  // of its attempts
+};
+
+/// Time that a thread spent in one state, at one lock, with one stack of calls.
+struct Path {
+  static constexpr std::uint32_t kNoLock = ~std::uint32_t{0};
+
+  State state = State::kOutside;
+  std::uint32_t lock = kNoLock;         // index in Profile::locks
+  std::uint32_t thread = 0;             // index in Profile::threads
+  std::vector<std::uint32_t> frames{};  // indices in Profile::frames, the outermost function first
+  double ns = 0;
+  double samples = 0;  // from which `ns` is known
+};
+
 struct Profile {
   bool exact = false;         // else from samples
   std::uint64_t samples = 0;  // of threads, if not exact
@@ -120,6 +139,12 @@ struct Profile {
   double parked_ns = 0;            // in the parallel part: asleep at locks. Only if exact
   StateTimes times{};              // in the parallel part, sum over threads
   std::vector<Lock> locks{};       // most waiting first
+  std::vector<Thread> threads{};   // those that `paths` names
+  // Functions of call paths, each with the place of the call or of the sample. A Place without a name is
+  // known by its address only.
+  std::vector<Place> frames{};
+  std::vector<Path> paths{};  // samples of their own, which cover all of the run. Most time first
+  double paths_lost = 0;      // samples of call paths for which there was no room
 
   double thread_ns() const {
     double sum = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/profile_json.h"
 
+#include <stdexcept>
+
 namespace elision::profile {
 namespace {
 
@@ -67,6 +69,14 @@ void visit_profile(Visitor visit, T& profile) {
   visit("parked_ns", profile.parked_ns);
 }
 
+template <class Visitor, class T>
+void visit_thread(Visitor visit, T& thread) {
+  visit("id", thread.id);
+  visit("name", thread.name);
+  visit("commits", thread.commits);
+  visit("aborts", thread.aborts);
+}
+
 auto writer(ordered_json& out) {
   return [&out](const char* name, const auto& value) { out[name] = value; };
 }
@@ -123,6 +133,49 @@ Lock lock_from(const json& in) {
   return lock;
 }
 
+ordered_json path_json(const Path& path) {
+  ordered_json out{{"state", kStateNames[static_cast<std::size_t>(path.state)]}};
+  if (path.lock != Path::kNoLock) out["lock"] = path.lock;
+  out["thread"] = path.thread;
+  out["frames"] = path.frames;
+  out["ns"] = path.ns;
+  out["samples"] = path.samples;
+  return out;
+}
+
+[[noreturn]] void throw_damaged(const std::string& what) { throw std::invalid_argument(what); }
+
+State state_from(const std::string& name) {
+  for (std::size_t i = 0; i < kStates; ++i)
+    if (name == kStateNames[i]) return static_cast<State>(i);
+  throw_damaged("there is no state '" + name + "'");
+}
+
+Path path_from(const json& in, const Profile& profile) {
+  Path path;
+  path.state = state_from(in.at("state").get<std::string>());
+  path.lock = in.value("lock", Path::kNoLock);
+  in.at("thread").get_to(path.thread);
+  in.at("frames").get_to(path.frames);
+  in.at("ns").get_to(path.ns);
+  in.at("samples").get_to(path.samples);
+  if (path.lock != Path::kNoLock && path.lock >= profile.locks.size())
+    throw_damaged("a call path is at a lock that is not there");
+  if (path.thread >= profile.threads.size()) throw_damaged("a call path is of a thread that is not there");
+  for (const std::uint32_t frame : path.frames)
+    if (frame >= profile.frames.size()) throw_damaged("a call path has a function that is not there");
+  return path;
+}
+
+/// Profiles before version 2 of the file have no call paths.
+void paths_from(const json& in, Profile& profile) {
+  if (!in.contains("paths")) return;
+  for (const json& thread : in.at("threads")) visit_thread(reader(thread), profile.threads.emplace_back());
+  for (const json& frame : in.at("frames")) profile.frames.push_back(place_from(frame));
+  for (const json& path : in.at("paths")) profile.paths.push_back(path_from(path, profile));
+  in.at("paths_lost").get_to(profile.paths_lost);
+}
+
 }  // namespace
 
 ordered_json profile_json(const Profile& profile) {
@@ -131,6 +184,12 @@ ordered_json profile_json(const Profile& profile) {
   for (std::size_t i = 0; i < kStates; ++i) out["times_ns"][kStateNames[i]] = profile.times[i];
   out["locks"] = ordered_json::array();
   for (const Lock& lock : profile.locks) out["locks"].push_back(lock_json(lock));
+  for (const char* const list : {"threads", "frames", "paths"}) out[list] = ordered_json::array();
+  for (const Thread& thread : profile.threads)
+    visit_thread(writer(out["threads"].emplace_back(ordered_json::object())), thread);
+  for (const Place& frame : profile.frames) out["frames"].push_back(place_json(frame));
+  for (const Path& path : profile.paths) out["paths"].push_back(path_json(path));
+  out["paths_lost"] = profile.paths_lost;
   return out;
 }
 
@@ -140,6 +199,7 @@ Profile profile_from_json(const json& in) {
   for (std::size_t i = 0; i < kStates; ++i)
     profile.times[i] = in.at("times_ns").at(kStateNames[i]).get<double>();
   for (const json& lock : in.at("locks")) profile.locks.push_back(lock_from(lock));
+  paths_from(in, profile);
   return profile;
 }
 

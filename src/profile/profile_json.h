@@ -10,7 +10,7 @@ namespace elision::profile {
 
 nlohmann::ordered_json profile_json(const Profile& profile);
 
-/// Throws nlohmann::json::exception if `json` was not written by profile_json().
+/// Throws nlohmann::json::exception or std::invalid_argument if `json` was not written by profile_json().
 Profile profile_from_json(const nlohmann::json& json);
 
 }  // namespace elision::profile
