@@ -302,6 +302,30 @@ Place Names::code_before(std::uint64_t address, std::uint64_t behind) const {
   return place;
 }
 
+std::vector<Place> Names::functions_around(std::uint64_t address) const {
+  Place outermost;
+  outermost.address = address;
+  std::uint64_t offset = 0;
+  outermost.name = shortened(symbol(address, offset));
+  if (outermost.name.empty()) outermost.name = in_file(address);
+  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
+  const std::vector<InlinedFrame> frames =
+      module != nullptr ? inlined_frames(module, address) : std::vector<InlinedFrame>{};
+  if (frames.empty()) {
+    source(address, outermost.file, outermost.line);
+    return {outermost};
+  }
+  std::vector<Place> functions;
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    Place function = frame == frames.rbegin() ? outermost : Place{address};
+    if (frame != frames.rbegin()) function.name = shortened(frame->scope + frame->name + "()");
+    function.file = frame->file;
+    function.line = frame->line;
+    functions.push_back(std::move(function));
+  }
+  return functions;
+}
+
 Place Names::data(std::uint64_t address) const {
   Place place;
   place.address = address;

@@ -66,6 +66,10 @@ class Names {
   /// data(), or in_file() for a variable without a name.
   Place place_in_file(std::uint64_t address) const;
 
+  /// The functions that the code at `address` is of, the outermost first: one, and those that the compiler
+  /// merged into it, each with the path of its source and the line of the code or of the call.
+  std::vector<Place> functions_around(std::uint64_t address) const;
+
   /// The functions called `name` in the program or library at `address`: by their symbols or else by their
   /// demangled names, else by those without parameters and template arguments; else copies that the compiler
   /// has made of such functions. Several: `name` is ambiguous. Names of the result are demangled.

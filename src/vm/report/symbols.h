@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and call chains of guest code, for messages: elfutils' libdwfl on the files that the guest has
-// mapped, with guest memory read through guest_memory.h. Made only when a report is written.
+// Names and call chains of guest code, for messages (profile/names.h, profile/unwinder.h), with guest memory
+// read through guest_memory.h. Made only when a report is written.
 //
-// Allocates and opens files. The guest's memory and files may hold anything: a chain ends where it cannot be
-// followed.
+// Allocates and opens files.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "profile/unwinder.h"
 #include "vm/interface/guest_state.h"
 
 namespace elision::vm {
 
-/// A step of a call chain.
-struct Frame {
-  std::uint64_t pc = 0;
-  bool returns_here = false;  // `pc` is a return address: the call lies before it
-};
+using Frame = profile::CallStep;
 
 /// The registers of a thread and the innermost part of its stack, at an earlier moment.
 struct StackCopy {

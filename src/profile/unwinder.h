@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows calls from a thread's registers and its stack, by elfutils' libdwfl on the files that the program
+// has mapped.
+//
+// libdwfl follows calls by unwinding rules (.eh_frame, .debug_frame). Where there are none (a wild jump, code
+// made at run time, assembly), looks for the caller at the stack pointer, as right after a call, then at the
+// frame pointer. Only an address behind a call instruction counts.
+//
+// Allocates and opens files. Memory and files may hold anything: a chain ends where it cannot be followed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "profile/names.h"
+
+namespace elision::profile {
+
+/// A step of a call chain.
+struct CallStep {
+  std::uint64_t pc = 0;
+  bool returns_here = false;  // `pc` is a return address: the call lies before it
+  /// An address inside of the instruction that calls, or that was to be executed.
+  std::uint64_t place() const { return returns_here ? pc - 1 : pc; }
+};
+
+/// The integer registers and the PC, in the order of DWARF's numbers (System V ABI, AMD64 supplement, figure
+/// 3.36).
+using DwarfRegisters = std::array<std::uint64_t, 17>;
+inline constexpr std::size_t kDwarfFramePointer = 6, kDwarfStackPointer = 7, kDwarfPc = 16;
+
+/// The innermost part of a stack at an earlier moment, from the stack pointer on.
+struct StackBytes {
+  const std::uint8_t* data = nullptr;
+  std::size_t size = 0;
+};
+
+class Unwinder {
+ public:
+  /// Copies bytes of the program's memory; false: they cannot be read.
+  using ReadMemory = std::function<bool(std::uint64_t address, void* to, std::size_t bytes)>;
+
+  /// `names` must outlive it.
+  Unwinder(const Names& names, ReadMemory read);
+  ~Unwinder();
+  Unwinder(const Unwinder&) = delete;
+  Unwinder& operator=(const Unwinder&) = delete;
+
+  /// The call chain, innermost first, at most `limit` steps. `stack`: ends where the copy does; null: of the
+  /// memory as it is.
+  std::vector<CallStep> backtrace(const DwarfRegisters& registers, const StackBytes* stack,
+                                  std::size_t limit);
+  /// True if the code at `pc` is libc's restorer of signal frames.
+  bool is_signal_return(std::uint64_t pc) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace elision::profile
