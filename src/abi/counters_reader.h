@@ -177,19 +177,36 @@ inline void subtract(CounterEntry& sum, const CounterEntry& before) {
   sum.longest_wait_ticks = longest_since(sum.longest_wait_ticks, before.longest_wait_ticks);
 }
 
-/// The sums over threads and call sites for each lock, by its address; 0 stands for all locks that found no
-/// place in a thread's table. Empty if `data` is not a complete file.
-inline std::map<std::uint64_t, CounterEntry> sums_by_lock(const void* data, std::size_t size) {
-  std::map<std::uint64_t, CounterEntry> sums;
-  if (!sum_counters(data, size)) return sums;
+/// Calls `visit(slot, entry)` for each entry of a counter file. False if `data` is not a complete file.
+template <class Visitor>
+bool for_each_entry(const void* data, std::size_t size, Visitor visit) {
+  if (!sum_counters(data, size)) return false;
   const auto& header = *static_cast<const CountersHeader*>(data);
   const auto* slots =
       reinterpret_cast<const CounterSlot*>(static_cast<const char*>(data) + kCountersHeaderBytes);
   for (std::uint32_t i = 0; i < std::min(header.next_slot, header.slot_count); ++i)
-    for (const CounterEntry& entry : slots[i].entries) {
-      sums[entry.lock].acquisitions += entry.acquisitions;
-      detail::add_counts(sums[entry.lock], entry);
-    }
+    for (const CounterEntry& entry : slots[i].entries) visit(slots[i], entry);
+  return true;
+}
+
+/// The sums over threads and call sites for each lock, by its address; 0 stands for all locks that found no
+/// place in a thread's table. Empty if `data` is not a complete file.
+inline std::map<std::uint64_t, CounterEntry> sums_by_lock(const void* data, std::size_t size) {
+  std::map<std::uint64_t, CounterEntry> sums;
+  for_each_entry(data, size, [&sums](const CounterSlot&, const CounterEntry& entry) {
+    sums[entry.lock].acquisitions += entry.acquisitions;
+    detail::add_counts(sums[entry.lock], entry);
+  });
+  return sums;
+}
+
+/// The sums over locks for each thread, by its id. A slot that several threads used one after the other
+/// counts for the last one.
+inline std::map<std::uint32_t, CounterEntry> sums_by_thread(const void* data, std::size_t size) {
+  std::map<std::uint32_t, CounterEntry> sums;
+  for_each_entry(data, size, [&sums](const CounterSlot& slot, const CounterEntry& entry) {
+    detail::add_counts(sums[slot.thread_id], entry);
+  });
   return sums;
 }
 

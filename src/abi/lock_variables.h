@@ -32,6 +32,7 @@ enum class LockVariable : std::size_t {
   kOff,
   kCountersDir,
   kActivity,
+  kCallPaths,
   kVerbose,
   kCount,
 };
@@ -80,6 +81,8 @@ inline constexpr LockVariableRow kLockVariables[] = {
     {"ELISION_COUNTERS_DIR", "", "a directory", "keep the counters of each process in a file there"},
     {"ELISION_ACTIVITY", "0", "0, 1",
      "pthread, glibc-elision: note what each thread does at glibc's locks too (abi/thread_activity.h)"},
+    {"ELISION_CALL_PATHS", "0", "a number",
+     "samples of call paths in a second of each thread's CPU time, beside the counters (abi/call_paths.h)"},
     {"ELISION_VERBOSE", "0", "0, 1", "say on standard error what was chosen"},
 };
 static_assert(sizeof kLockVariables / sizeof kLockVariables[0] ==

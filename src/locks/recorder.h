@@ -13,6 +13,10 @@
 
 namespace elision::locks {
 
+/// Is told of each wait for a lock that has ended, in ticks. Null: nobody. Not inside a transaction.
+using WaitObserver = void (*)(const abi::CounterEntry& entry, std::uint64_t ticks);
+inline constinit WaitObserver wait_observer = nullptr;
+
 class Recorder {
  public:
   /// `shared`: several threads write the entry, so counting must be atomic.
@@ -75,6 +79,7 @@ class Recorder {
     if (amount > entry.longest_wait_ticks) {
       __atomic_store_n(&entry.longest_wait_ticks, amount, __ATOMIC_RELAXED);
     }
+    if (wait_observer != nullptr) wait_observer(entry, amount);
   }
 
   abi::CounterEntry* entry_;

@@ -110,6 +110,7 @@ Configuration parse_configuration(Lookup lookup) {
   result.hides_rtm = reader.is(LockVariable::kHideRtm, "1");
   result.transactions = !reader.is(LockVariable::kTransactions, "0");
   result.notes_glibc = reader.is(LockVariable::kActivity, "1");
+  result.call_paths = reader.number(LockVariable::kCallPaths);
   result.verbose = reader.is(LockVariable::kVerbose, "1");
   const char* directory = reader.text(LockVariable::kCountersDir);
   result.counters_directory = *directory != '\0' ? directory : nullptr;

@@ -27,7 +27,8 @@ struct Configuration {
   bool exclusive_rwlocks = false;
   ConditionKind condition = ConditionKind::kAuto;
   bool rtm_always_abort = false;
-  bool notes_glibc = false;  // under pthread and glibc-elision, ThreadActivity is kept too
+  bool notes_glibc = false;      // under pthread and glibc-elision, ThreadActivity is kept too
+  std::uint32_t call_paths = 0;  // samples in a second of each thread's CPU time (runtime/call_paths.h)
   bool verbose = false;
   const char* counters_directory = nullptr;  // null: none
   locks::Parameters parameters{};

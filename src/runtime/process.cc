@@ -17,6 +17,7 @@
 #include "locks/if_left.h"
 #include "locks/ticket.h"
 #include "locks/waiting.h"
+#include "runtime/call_paths.h"
 #include "runtime/design_change.h"
 #include "runtime/designs.h"
 #include "runtime/glibc.h"
@@ -152,6 +153,7 @@ void count_anew() {
   this_thread.transaction.auxiliary = nullptr;  // a signal handler may have forked between two attempts
   this_thread.short_paths = {};
   process.region.reopen_in_child(process.configuration.counters_directory);
+  call_paths.reopen_in_child(process.configuration.counters_directory, process.region.file_number());
   fill_header();
 }
 
@@ -166,6 +168,8 @@ void set_up() {
   locks::pause_ticks = htm::measure_pause_ticks();
   configure(read_configuration());
   process.region.open(process.configuration.counters_directory);
+  call_paths.open(process.configuration.counters_directory, process.region.file_number(),
+                  process.configuration.call_paths);
   fill_header();
   install_design();
   describe();

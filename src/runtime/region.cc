@@ -2,15 +2,13 @@
 #include "runtime/region.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 
-#include "runtime/raw_output.h"
+#include "runtime/shared_file.h"
 
 namespace elision::runtime {
 namespace {
@@ -24,80 +22,28 @@ struct StaticRegion {
 };
 constinit StaticRegion static_region{};
 
-constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kReservedBytes = abi::kCountersHeaderBytes + abi::kCounterSlotBytes;
-
-/// A file larger than the limit would kill the process (SIGXFSZ).
-bool file_size_is_allowed() {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= abi::kCountersFileBytes;
-}
-
-/// Reserves room on the file system for whole pages of a mapped file. False: there is none. The kernel adds 0
-/// to a word of each page, which returns an error where a store of our own would raise SIGBUS.
-bool has_room(void* memory, std::size_t bytes) {
-  constexpr auto kAddNothing = static_cast<unsigned>(FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0));
-  const int saved_errno = errno;
-  bool room = true;
-  for (std::size_t at = 0; room && at < bytes; at += kPageBytes) {
-    char* const word = static_cast<char*>(memory) + at;
-    room = syscall(SYS_futex, word, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, nullptr, word, kAddNothing) >= 0 ||
-           errno != EFAULT;
-  }
-  errno = saved_errno;
-  return room;
-}
-
-Line path_of_file(const char* directory, long number) {
-  Line path;
-  path.text(directory).text("/");
-  for (long padding = 1000; padding > 1 && number < padding; padding /= 10) path.text("0");
-  path.decimal(static_cast<std::uint64_t>(number)).text(abi::kCountersExtension);
-  return path;
-}
 
 /// Creates the file with the next free number. Returns its descriptor, or -1 and errno.
 int create_file(const char* directory, long& number) {
   for (number = 0; number < kMostFiles; ++number) {
-    const int file =
-        ::open(path_of_file(directory, number).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const int file = create_shared_file(path_of_file(directory, number, abi::kCountersExtension).c_str(),
+                                        abi::kCountersFileBytes);
     if (file >= 0 || errno != EEXIST) return file;
   }
   return -1;
 }
 
-/// Gives an empty file its size and maps it, with room for the header and the shared slot. On failure
-/// MAP_FAILED and errno.
-void* map_file(int file, void* place) {
-  if (ftruncate(file, abi::kCountersFileBytes) != 0) return MAP_FAILED;
-  // Gives the error, on file systems that support it.
-  int error = 0;
-  do {
-    error = fallocate(file, 0, 0, kReservedBytes) != 0 ? errno : 0;
-  } while (error == EINTR);
-  if (error != 0 && error != EOPNOTSUPP && error != ENOSYS) return MAP_FAILED;
-  void* memory = mmap(place, abi::kCountersFileBytes, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | (place != nullptr ? MAP_FIXED : 0), file, 0);
-  if (memory == MAP_FAILED || has_room(memory, kReservedBytes)) return memory;
-  if (place == nullptr) munmap(memory, abi::kCountersFileBytes);
-  errno = ENOSPC;
-  return MAP_FAILED;
-}
-
 /// Maps a new counter file. MAP_FAILED and errno: it cannot be had, and nothing is left of it.
 void* map_new_file(const char* directory, void* place, long& number) {
-  if (!file_size_is_allowed()) {
-    errno = EFBIG;
-    return MAP_FAILED;
-  }
   const int file = create_file(directory, number);
   if (file < 0) return MAP_FAILED;
-  void* memory = map_file(file, place);
+  void* memory = map_shared_file(file, abi::kCountersFileBytes, kReservedBytes, place);
+  if (memory != MAP_FAILED) return memory;
   const int error = errno;
-  close(file);
-  if (memory == MAP_FAILED) unlink(path_of_file(directory, number).c_str());
+  unlink(path_of_file(directory, number, abi::kCountersExtension).c_str());
   errno = error;
-  return memory;
+  return MAP_FAILED;
 }
 
 /// Leaves a note in the directory that a process has no counters, and why.
@@ -136,6 +82,14 @@ bool thread_is_gone(std::uint32_t thread_id) {
 }
 
 }  // namespace
+
+Line path_of_file(const char* directory, long number, const char* extension) {
+  Line path;
+  path.text(directory).text("/");
+  for (long padding = 1000; padding > 1 && number < padding; padding /= 10) path.text("0");
+  path.decimal(static_cast<std::uint64_t>(number)).text(extension);
+  return path;
+}
 
 void Region::open(const char* directory) {
   void* memory = map_region(directory, nullptr, file_);

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/call_paths.h"
 #include "runtime/design_change.h"
 #include "runtime/designs.h"
 #include "runtime/process.h"
@@ -23,6 +24,8 @@ void complete(ThreadState& thread) {
   thread.activity = shared ? &thread.unshared : &thread.slot->activity;
   thread.activity->forget_held();
   note_activity(thread.activity);
+  call_paths.thread_begins(shared ? 0 : process.region.index_of(*thread.slot),
+                           static_cast<std::uint32_t>(thread.thread_id));
   thread.last_lock = nullptr;  // in the child of a fork it points into the parent's counters
 }
 

@@ -39,6 +39,7 @@ struct ThreadState {
   const void* short_site = nullptr;
   std::uint32_t busy_waits = 0;          // runtime/condition.h
   bool has_noted_wait_in_glibc = false;  // runtime/design_change.h
+  std::uint64_t wait_since_sample = 0;   // ticks (runtime/call_paths.h)
   locks::TransactionContext transaction;
   abi::ThreadActivity unshared;
 };
