@@ -39,12 +39,14 @@ namespace elision::cli {
 namespace {
 
 constexpr std::uint64_t kDefaultFrequency = 500, kMostFrequency = 10'000;  // looks a second
+constexpr std::uint64_t kDefaultCallPaths = 100;  // samples a second of a thread's CPU time
 
 struct RecordRequest {
   std::string output = kDefaultProfile;
   std::string machine;  // empty: this CPU
   std::string design = experiment::kPthread;
   std::uint64_t frequency = kDefaultFrequency;
+  std::uint64_t call_paths = kDefaultCallPaths;
   LockOptions lock;
 };
 
@@ -61,6 +63,10 @@ std::unique_ptr<CLI::App> record_options(RecordRequest& request) {
       ->type_name("DESIGN");
   add_number(*app, "-F,--frequency", request.frequency, 1, kMostFrequency,
              fmt::format("looks at the threads a second, on this CPU (default: {})", kDefaultFrequency));
+  add_number(*app, "--call-paths", request.call_paths, 0, kMostFrequency,
+             fmt::format("samples of call paths in a second of a thread's CPU time, on this CPU; 0: none "
+                         "(default: {})",
+                         kDefaultCallPaths));
   add_lock_options(*app, request.lock);
   app->footer("Exit code: the program's, or 128 and the number of the signal that ended it.");
   return app;
@@ -146,6 +152,8 @@ Recorded record_natively(const RecordRequest& request, const Program& program) {
   set_lock_variables(environment, request.design, request.lock);
   preload_into(program.file, environment, preload_library());
   note_activity(environment, directory.path());
+  set_variable(environment, abi::row_of(abi::LockVariable::kCallPaths).name,
+               std::to_string(request.call_paths));
   if (const std::string why = why_no_lock_is_replaced(program.file, Place::kNative); !why.empty())
     tell("record", no_lock_sentence(program.words.front(), "takes", why));
   experiment::ActivitySampler sampler(directory.path(), 1000.0 / static_cast<double>(request.frequency));

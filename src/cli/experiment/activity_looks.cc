@@ -5,12 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
+#include "abi/call_paths.h"
 #include "abi/counters.h"
 #include "base/usable_cpus.h"
 #include "cli/experiment/lock_profile.h"
+#include "cli/experiment/path_reader.h"
+#include "cli/experiment/proc_file.h"
 #include "profile/account.h"
 
 namespace elision::cli::experiment {
@@ -18,17 +19,9 @@ namespace {
 
 using profile::State;
 
-std::string whole_text(const std::string& file) {
-  std::ifstream stream(file);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
 /// The scheduler's letter for a thread: R, S, D ...; 0: the thread is gone.
 char state_letter(std::uint32_t process, std::uint32_t thread) {
-  const std::string text =
-      whole_text("/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/stat");
+  const std::string text = proc_text(process, "task/" + std::to_string(thread) + "/stat");
   const std::size_t name_end = text.rfind(") ");
   return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : 0;
 }
@@ -65,13 +58,16 @@ std::uint64_t outermost(const abi::ThreadActivity& activity, const abi::SeenActi
 
 /// One process, or what it was before it executed another program.
 struct ActivityLooks::Process {
-  explicit Process(const std::filesystem::path& path) : file(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  explicit Process(const std::filesystem::path& path)
+      : file(open(path.c_str(), O_RDONLY | O_CLOEXEC)),
+        paths(std::filesystem::path(path).replace_extension(abi::kPathsExtension)) {}
   ~Process() { retire(); }
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   bool is_in_use() const { return file >= 0; }
   void retire() {
+    paths.take();
     if (is_in_use()) close(file);
     file = -1;
   }
@@ -93,6 +89,7 @@ struct ActivityLooks::Process {
   unsigned most_threads = 0;
   std::uint32_t next_slot = 1;  // where the next look begins
   LockSamples samples;
+  PathReader paths;
   std::map<std::uint32_t, std::uint64_t> taken_before;  // by slot, at the last look
   std::string memory_map;
   std::size_t sites_at_map = 0;  // sites known when the map was read
@@ -112,6 +109,7 @@ void ActivityLooks::Process::look(Clock::time_point now, Clock::duration step) {
   if (id == 0 || !read_header(header)) return;
   const unsigned threads = count_threads(id);
   if (threads == 0 || executable_of(id) != executable) return retire();
+  paths.take();
   last = now;
   most_threads = std::max(most_threads, threads);
   const std::uint32_t slots = std::min(header.next_slot, header.slot_count);
@@ -129,7 +127,7 @@ void ActivityLooks::Process::look(Clock::time_point now, Clock::duration step) {
   }
   // The map may grow while the program loads libraries: read it again when there are new sites.
   if (samples.sites() > sites_at_map || memory_map.empty()) {
-    const std::string map = whole_text("/proc/" + std::to_string(id) + "/maps");
+    const std::string map = proc_text(id, "maps");
     if (!map.empty()) memory_map = map;
     sites_at_map = samples.sites();
   }
@@ -193,20 +191,26 @@ std::size_t ActivityLooks::files_in_use() const {
                                                 [](const auto& one) { return one.second->is_in_use(); }));
 }
 
-profile::Profile ActivityLooks::profile() const {
+profile::Profile ActivityLooks::profile() {
   const auto busiest = std::max_element(
       processes_.begin(), processes_.end(),
       [](const auto& a, const auto& b) { return a.second->samples.count() < b.second->samples.count(); });
   if (busiest == processes_.end()) return {};
-  const Process& process = *busiest->second;
+  Process& process = *busiest->second;
+  process.paths.take();
   const LockCountsByAddress counts = counts_by_lock(busiest->first);
   profile::Profile profile = process.samples.profile(process.thread_ns, counts);
   profile.parallel_ns = process.parallel_ns;
   profile.wall_ns = std::chrono::duration<double, std::nano>(process.last - process.first).count();
   profile.most_threads = process.most_threads;
   profile.cpus = usable_cpus();
-  add_counts(profile, counts, native_ticks_per_second(read_counters(directory_)));
-  name_places(profile, process.memory_map);
+  const double ticks_per_second = native_ticks_per_second(read_counters(directory_));
+  add_counts(profile, counts, ticks_per_second);
+  process.paths.add_to(profile, ticks_per_second);
+  add_thread_counts(profile, busiest->first);
+  // The longer map has more of the files that the process has loaded.
+  name_places(profile, std::max(process.memory_map, process.paths.memory_map(),
+                                [](const auto& a, const auto& b) { return a.size() < b.size(); }));
   return profile;
 }
 

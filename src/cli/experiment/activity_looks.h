@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks at what the threads of a run do at their locks: reads their activity (abi/thread_activity.h) from the
 // counter files of the run's processes, from outside. The program is not interrupted and runs no more code.
+// Where the library samples call paths, takes these, too (path_reader.h).
 //
 // A look reads slots of each file and the scheduler's state of their threads. It no longer looks at a file
 // when its process has ended or executes another program: a later file of the process replaces it, and so
@@ -37,7 +38,7 @@ class ActivityLooks {
   std::size_t files_in_use() const;
 
   /// The profile of the process with most samples, with names, and with the counts of its file.
-  profile::Profile profile() const;
+  profile::Profile profile();
 
  private:
   struct Process;

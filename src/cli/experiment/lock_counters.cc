@@ -43,6 +43,13 @@ struct Counted {
       abi::subtract(sums[lock], earlier);
     return sums;
   }
+
+  std::map<std::uint32_t, abi::CounterEntry> by_thread() const {
+    auto sums = abi::sums_by_thread(until.data(), until.size());
+    for (const auto& [thread, earlier] : abi::sums_by_thread(before.data(), before.size()))
+      abi::subtract(sums[thread], earlier);
+    return sums;
+  }
 };
 
 Counted read_counted(const std::filesystem::path& file) {
@@ -102,6 +109,10 @@ std::vector<abi::CounterTotals> read_counters(const std::filesystem::path& direc
 }
 
 LockCountsByAddress counts_by_lock(const std::filesystem::path& file) { return read_counted(file).by_lock(); }
+
+std::map<std::uint32_t, abi::CounterEntry> counts_by_thread(const std::filesystem::path& file) {
+  return read_counted(file).by_thread();
+}
 
 LockCountsByAddress counts_of_process(const std::filesystem::path& directory, std::uint32_t id) {
   LockCountsByAddress counts;

@@ -24,6 +24,9 @@ using LockCountsByAddress = std::map<std::uint64_t, abi::CounterEntry>;
 /// The counts of one counter file for each lock. Empty if it cannot be read.
 LockCountsByAddress counts_by_lock(const std::filesystem::path& file);
 
+/// The counts of one counter file for each thread, by its id. Empty if it cannot be read.
+std::map<std::uint32_t, abi::CounterEntry> counts_by_thread(const std::filesystem::path& file);
+
 /// The counts of process `id`, of the program that it executed last. Empty if it has no counter file.
 LockCountsByAddress counts_of_process(const std::filesystem::path& directory, std::uint32_t id);
 

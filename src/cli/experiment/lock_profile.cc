@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "abi/counters_reader.h"
+#include "profile/call_paths.h"
 #include "profile/conflicts.h"
 #include "profile/names.h"
 #include "profile/profile_json.h"
@@ -39,7 +40,7 @@ double aborted_share(const LockCountsByAddress& counts, std::uint64_t lock) {
 }
 
 void order(Profile& profile) {
-  std::stable_sort(profile.locks.begin(), profile.locks.end(), [](const Lock& a, const Lock& b) {
+  profile::order_locks(profile, [](const Lock& a, const Lock& b) {
     const double waits_a = a.waits_ns + a.aborted_ns, waits_b = b.waits_ns + b.aborted_ns;
     return waits_a != waits_b ? waits_a > waits_b : a.holds_ns > b.holds_ns;
   });
@@ -180,6 +181,16 @@ void add_counts(Profile& profile, const LockCountsByAddress& counts_by_lock, dou
   order(profile);
 }
 
+void add_thread_counts(Profile& profile, const std::filesystem::path& file) {
+  const std::map<std::uint32_t, abi::CounterEntry> counts = counts_by_thread(file);
+  for (profile::Thread& thread : profile.threads) {
+    const auto found = counts.find(thread.id);
+    if (found == counts.end()) continue;
+    thread.commits = static_cast<double>(found->second.commits);
+    thread.aborts = attempts_of(found->second) - thread.commits;
+  }
+}
+
 void name_places(Profile& profile, const std::string& memory_map) {
   const profile::Names names(memory_map);
   std::map<std::uint64_t, profile::Place> code;  // conflicts may be many, at few instructions
@@ -207,6 +218,7 @@ void name_places(Profile& profile, const std::string& memory_map) {
     }
     lock.conflicts = profile::by_place(std::move(lock.conflicts), lock.conflicts_seen.count);
   }
+  profile::name_frames(profile, names);
 }
 
 profile::Profile profile_of_process(const nlohmann::json& times, const std::filesystem::path& directory) {

@@ -54,6 +54,9 @@ class LockSamples {
 /// profile from samples they replace estimates.
 void add_counts(profile::Profile& profile, const LockCountsByAddress& counts, double ticks_per_second);
 
+/// Adds the commits and aborts of each thread, by the process's counter file.
+void add_thread_counts(profile::Profile& profile, const std::filesystem::path& file);
+
 /// Names locks and places by the files in the process's memory map, and orders the locks, the one with most
 /// waiting first.
 void name_places(profile::Profile& profile, const std::string& memory_map);
