@@ -90,6 +90,7 @@ void Account::spend(Thread& thread, State state, Time now, Time parked) {
   times_[static_cast<std::size_t>(state)] += time - asleep;
   times_[static_cast<std::size_t>(State::kBlocked)] += asleep;
   if (thread.seen.lock != 0 && state != State::kBlocked) {
+    note_path(thread, state, time);
     LockSums& sums = locks_[thread.seen.lock];
     sums.sites[thread.seen.site].time += time;
     if (state == State::kAttempt) sums.held += time;
@@ -102,6 +103,19 @@ void Account::spend(Thread& thread, State state, Time now, Time parked) {
   }
   thread.since = at;
   thread.parked = parked;
+}
+
+void Account::note_path(Thread& thread, State state, Time time) {
+  const auto draw = [this] { return path_period_ / 2 + random_.next() % path_period_ + 1; };
+  if (thread.path_at == 0) thread.path_at = draw();
+  thread.without_path += time;
+  if (thread.without_path < thread.path_at) return;
+  thread.path = PathDue{state, thread.seen.lock, std::exchange(thread.without_path, 0)};
+  thread.path_at = draw();
+}
+
+std::optional<Account::PathDue> Account::claim_path(Thread& thread) {
+  return std::exchange(thread.path, std::nullopt);
 }
 
 /// The thread has entered the section of `lock`, for real or by a commit. A set of locks is waited for at the

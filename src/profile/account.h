@@ -8,12 +8,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "abi/thread_activity.h"
+#include "base/random.h"
 #include "profile/access.h"
 #include "profile/profile.h"
 
@@ -25,6 +27,13 @@ State state_of(const abi::SeenActivity& seen);
 class Account {
  public:
   using Time = std::uint64_t;
+
+  /// Time at a lock for which a sample of the calls that led there is due.
+  struct PathDue {
+    State state = State::kOutside;
+    std::uint64_t lock = 0;
+    Time time = 0;  // since the thread's last sample
+  };
 
   /// The state of one thread between two changes.
   struct Thread {
@@ -38,6 +47,9 @@ class Account {
     bool waits = false;
     bool known = false;         // it has used a lock
     bool in_lock_call = false;  // for the lock in `seen`
+    Time without_path = 0;      // at locks, since the last sample of the thread's calls
+    Time path_at = 0;           // the next one is due after so much of it; 0: not drawn yet
+    std::optional<PathDue> path{};
   };
 
   /// An access of another thread that ended an attempt.
@@ -72,6 +84,13 @@ class Account {
   /// between other CPUs. `access`: the first one that waited for that line. Waits for a lock itself do not
   /// count.
   void waited_for_line(std::uint64_t lock, const Access& access, bool by_library, Time time);
+
+  /// Claims a sample of the calls of `thread`, where it is now, if one was due at the last change. Samples
+  /// are due at random distances in the time that a thread spends at locks, so that each state, lock and
+  /// place has its share of them.
+  std::optional<PathDue> claim_path(Thread& thread);
+  /// Samples from now on are due half as often.
+  void halve_paths() { path_period_ *= 2; }
 
   /// Claims a look at the callers of the function that takes the lock where `thread` is now. Each call that
   /// returns true uses up one of the few looks of the call site. To be called once a change.
@@ -119,6 +138,7 @@ class Account {
   }
   void spend(Thread& thread, State state, Time now, Time parked);
   void took(Thread& thread, std::uint64_t lock);
+  void note_path(Thread& thread, State state, Time time);
   std::uint64_t lock_at(const Access& access, bool by_library, std::uint64_t elided) const;
   static std::uint64_t written_by_several(const BytesByThread& line);
   static Conflict conflict_of(std::uint64_t data, const ConflictCount& count, const LockSums& sums);
@@ -133,6 +153,8 @@ class Account {
   Time parked_at_locks_ = 0;
   std::uint64_t uses_ = 0;  // acquisitions of any lock
   unsigned looks_without_wait_ = 0;
+  Time path_period_ = 1 << 12;
+  Random random_{1};
   std::unordered_map<std::uint64_t, LockSums> locks_;
 };
 

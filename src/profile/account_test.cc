@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
+#include <utility>
+
 namespace elision::profile {
 namespace {
 
@@ -483,6 +487,55 @@ TEST_F(Threads, WritesOfTheSameBytesAfterOtherLoadsAreApart) {
     account_.conflict(collision);
   }
   EXPECT_EQ(finished(30).locks.front().conflicts.front().counts.apart, 2);
+}
+
+TEST_F(Threads, PathsAreDueInProportionToTime) {
+  constexpr Account::Time kLong = 3000, kShort = 1000, kOutside = 5000;
+  constexpr unsigned kRounds = 20'000;
+  std::map<std::uint64_t, double> time;
+  std::map<std::uint64_t, unsigned> samples;
+  Account::Time now = 0;
+  One& one = threads_[0];
+  const auto claim = [&] {
+    const auto due = account_.claim_path(one.thread);
+    if (!due) return;
+    EXPECT_EQ(due->state, State::kSection);
+    time[due->lock] += static_cast<double>(due->time);
+    ++samples[due->lock];
+    EXPECT_FALSE(account_.claim_path(one.thread)) << "once";
+  };
+  for (unsigned round = 0; round < kRounds; ++round)
+    for (const auto& [lock, length] : {std::pair{kLock, kLong}, std::pair{kOther, kShort}}) {
+      take(one, lock, now += kOutside);
+      claim();
+      release(one, now += length);
+      claim();
+    }
+  const double count = samples[kLock] + samples[kOther], share = samples[kLock] / count;
+  EXPECT_GT(count, 1000);
+  EXPECT_NEAR(share, 0.75, 5 * std::sqrt(0.75 * 0.25 / count));
+  // All time at locks but that since the last sample, and none outside.
+  const double all = kRounds * static_cast<double>(kLong + kShort);
+  EXPECT_LE(time[kLock] + time[kOther], all);
+  EXPECT_GT(time[kLock] + time[kOther], all - 10'000);
+}
+
+TEST_F(Threads, HalvedPathsAreHalfAsMany) {
+  constexpr Account::Time kLength = 100;
+  Account::Time now = 0;
+  One& one = threads_[0];
+  const auto samples_in = [&](unsigned rounds) {
+    unsigned samples = 0;
+    for (unsigned round = 0; round < rounds; ++round) {
+      take(one, kLock, now);
+      release(one, now += kLength);
+      samples += account_.claim_path(one.thread).has_value();
+    }
+    return samples;
+  };
+  const unsigned before = samples_in(400'000);
+  account_.halve_paths();
+  EXPECT_NEAR(samples_in(400'000), before / 2.0, 0.02 * before);
 }
 
 }  // namespace

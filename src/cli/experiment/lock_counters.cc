@@ -114,17 +114,16 @@ std::map<std::uint32_t, abi::CounterEntry> counts_by_thread(const std::filesyste
   return read_counted(file).by_thread();
 }
 
-LockCountsByAddress counts_of_process(const std::filesystem::path& directory, std::uint32_t id) {
-  LockCountsByAddress counts;
+std::filesystem::path file_of_process(const std::filesystem::path& directory, std::uint32_t id) {
+  std::filesystem::path found;
   std::uint64_t started = 0;
   for (const std::filesystem::path& file : counter_files(directory)) {
-    const Counted counted = read_counted(file);
-    const auto totals = counted.totals();
+    const auto totals = read_counted(file).totals();
     if (!totals || totals->process_id != id || totals->start_monotonic_ns < started) continue;
     started = totals->start_monotonic_ns;
-    counts = counted.by_lock();
+    found = file;
   }
-  return counts;
+  return found;
 }
 
 std::string why_not_counted(const std::filesystem::path& directory) {

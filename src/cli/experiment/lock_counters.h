@@ -27,8 +27,8 @@ LockCountsByAddress counts_by_lock(const std::filesystem::path& file);
 /// The counts of one counter file for each thread, by its id. Empty if it cannot be read.
 std::map<std::uint32_t, abi::CounterEntry> counts_by_thread(const std::filesystem::path& file);
 
-/// The counts of process `id`, of the program that it executed last. Empty if it has no counter file.
-LockCountsByAddress counts_of_process(const std::filesystem::path& directory, std::uint32_t id);
+/// The counter file of process `id`, of the program that it executed last. Empty: it has none.
+std::filesystem::path file_of_process(const std::filesystem::path& directory, std::uint32_t id);
 
 /// Why a process with the lock library left no counters in `directory`; empty: no such process is known.
 std::string why_not_counted(const std::filesystem::path& directory);

@@ -223,7 +223,9 @@ void name_places(Profile& profile, const std::string& memory_map) {
 
 profile::Profile profile_of_process(const nlohmann::json& times, const std::filesystem::path& directory) {
   profile::Profile profile = profile::profile_from_json(times);
-  add_counts(profile, counts_of_process(directory, times.at("process").get<std::uint32_t>()), 0);
+  const std::filesystem::path file = file_of_process(directory, times.at("process").get<std::uint32_t>());
+  add_counts(profile, counts_by_lock(file), 0);
+  add_thread_counts(profile, file);
   name_places(profile, times.at("memory_map").get<std::string>());
   return profile;
 }

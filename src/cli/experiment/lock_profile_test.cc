@@ -142,9 +142,9 @@ TEST(CountsOfProcess, AreThoseOfTheProgramThatItExecutedLast) {
   write_file(directory.path() / "0000.counters", 7, 1, 10);
   write_file(directory.path() / "0001.counters", 8, 2, 20);
   write_file(directory.path() / "0002.counters", 7, 3, 30);
-  EXPECT_EQ(counts_of_process(directory.path(), 7).at(kLock).commits, 30u);
-  EXPECT_EQ(counts_of_process(directory.path(), 8).at(kLock).commits, 20u);
-  EXPECT_TRUE(counts_of_process(directory.path(), 9).empty());
+  EXPECT_EQ(counts_by_lock(file_of_process(directory.path(), 7)).at(kLock).commits, 30u);
+  EXPECT_EQ(counts_by_lock(file_of_process(directory.path(), 8)).at(kLock).commits, 20u);
+  EXPECT_TRUE(file_of_process(directory.path(), 9).empty());
 }
 
 }  // namespace

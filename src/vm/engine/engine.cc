@@ -315,6 +315,7 @@ void Engine::begin_account() {
   *account_ = profile::Account(now);
   account_is_open_ = true;
   waits_begun_.clear();
+  path_samples_.clear();
   for (const auto& evidence : conflict_evidence_) {
     evidence->note.is_new = false;
     evidence->waits.clear();

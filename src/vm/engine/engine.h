@@ -7,6 +7,7 @@
 // exits (system calls, transaction begins and ends, clock reads) wait until their CPU is the earliest.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -161,8 +162,10 @@ class Engine final : public EngineServices {
   void settle_waits(const Cpu& cpu);
   void settle_conflict(Cpu& cpu);
   bool is_lock_library(std::uint64_t pc);
-  void copy_stack(const Cpu& cpu, const Exit& exit, const abi::SeenActivity& seen);
+  void note_calls(Cpu& cpu, const Exit& exit);
+  void keep_path(const profile::Account::PathDue& due, StackCopy stack, const Thread& thread);
   void settle_callers();
+  void add_paths(profile::Profile& profile, double ns_per_cycle) const;
   void unsupported(Cpu& cpu, Exit& exit);
   void fetch_fault(Cpu& cpu);
   void raise_fault(Cpu& cpu, std::uint64_t pc, int signal, int code, std::uint64_t address);
@@ -185,7 +188,14 @@ class Engine final : public EngineServices {
     std::uint64_t lock, site;
     StackCopy stack;
   };
-  std::vector<WaitBegun> waits_begun_;                                // with it
+  std::vector<WaitBegun> waits_begun_;  // with it
+  struct PathSample {
+    profile::Account::PathDue due;
+    int tid;
+    StackCopy stack;
+  };
+  std::vector<PathSample> path_samples_;                              // with it
+  std::map<int, std::string> thread_names_;                           // with it, of threads in path_samples_
   std::vector<std::unique_ptr<ConflictEvidence>> conflict_evidence_;  // with it, of each CPU
   std::unordered_map<std::uint64_t, bool>
       library_pages_;                       // with it, of code in conflicts: see is_lock_library()

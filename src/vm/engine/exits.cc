@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "profile/names.h"
@@ -281,20 +282,46 @@ void Engine::settle_waits(const Cpu& cpu) {
                               wait.ticks >> kTickShift);
 }
 
-/// The callers are resolved after the run: libdwfl keeps files open, which would change the descriptors that
-/// the guest gets.
-void Engine::copy_stack(const Cpu& cpu, const Exit& exit, const abi::SeenActivity& seen) {
-  constexpr std::size_t kMostCopies = 4096, kMostBytes = 4096, kFewestBytes = 512;
-  if (waits_begun_.size() == kMostCopies) return;
+/// The innermost part of the thread's stack. Nothing if there is none.
+std::optional<StackCopy> copy_of_stack(const Cpu& cpu, const Exit& exit) {
+  constexpr std::size_t kMostBytes = 4096, kFewestBytes = 512;
   StackCopy copy;
   std::copy_n(cpu.state.gpr, kGprCount, copy.gpr);
   copy.pc = exit.pc;
   for (std::size_t size = kMostBytes; size >= kFewestBytes; size /= 2) {
     copy.bytes.resize(size);
-    if (!copy_guest_bytes(copy.bytes.data(), reinterpret_cast<const void*>(copy.gpr[kRsp]), size)) continue;
-    waits_begun_.push_back({seen.lock, seen.site, std::move(copy)});
-    return;
+    if (copy_guest_bytes(copy.bytes.data(), reinterpret_cast<const void*>(copy.gpr[kRsp]), size)) return copy;
   }
+  return std::nullopt;
+}
+
+/// Copies the stack if the account wants to know the calls. They are followed after the run: libdwfl keeps
+/// files open, which would change the descriptors that the guest gets.
+void Engine::note_calls(Cpu& cpu, const Exit& exit) {
+  constexpr std::size_t kMostWaits = 4096;
+  EngineThread& thread = Scheduler::of(*cpu.thread);
+  const bool of_wait = account_->claim_callers_look(thread.account) && waits_begun_.size() < kMostWaits;
+  const std::optional<profile::Account::PathDue> due = account_->claim_path(thread.account);
+  if (!of_wait && !due) return;
+  std::optional<StackCopy> stack = copy_of_stack(cpu, exit);
+  if (!stack) return;
+  const abi::SeenActivity& seen = thread.account.seen;
+  if (of_wait) waits_begun_.push_back({seen.lock, seen.site, *stack});
+  if (due) keep_path(*due, std::move(*stack), *cpu.thread);
+}
+
+/// If there are too many, every second one stands for its neighbour, too.
+void Engine::keep_path(const profile::Account::PathDue& due, StackCopy stack, const Thread& thread) {
+  constexpr std::size_t kMostPaths = 2048;
+  thread_names_[thread.tid] = kernel_->thread_name(thread);
+  path_samples_.push_back({due, thread.tid, std::move(stack)});
+  if (path_samples_.size() < kMostPaths) return;
+  for (std::size_t i = 0; i < kMostPaths / 2; ++i) {
+    if (i != 0) path_samples_[i] = std::move(path_samples_[2 * i]);
+    path_samples_[i].due.time *= 2;
+  }
+  path_samples_.resize(kMostPaths / 2);
+  account_->halve_paths();
 }
 
 /// Inside a transaction nothing has changed for others yet: the mark behind its commit or abort tells.
@@ -303,7 +330,7 @@ void Engine::mark(Cpu& cpu, Exit& exit) {
     if (const auto activity = load_guest<abi::ThreadActivity>(cpu.state.gpr[kRax])) {
       EngineThread& thread = Scheduler::of(*cpu.thread);
       account_->change(thread.account, *activity, cpu.clock().value, thread.parked.value);
-      if (account_->claim_callers_look(thread.account)) copy_stack(cpu, exit, thread.account.seen);
+      note_calls(cpu, exit);
     }
   }
   code_.next_instruction(cpu, exit);

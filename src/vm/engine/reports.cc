@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
+#include "profile/call_paths.h"
 #include "profile/profile_json.h"
 #include "vm/decode/disassembly.h"
 #include "vm/engine/engine.h"
@@ -170,12 +171,26 @@ void Engine::settle_callers() {
   waits_begun_.clear();
 }
 
+/// Adds the calls of threads at their locks.
+void Engine::add_paths(profile::Profile& profile, double ns_per_cycle) const {
+  constexpr std::size_t kMostCalls = 128;
+  Symbols symbols(kernel_->memory_map());
+  profile::CallPaths paths;
+  for (const PathSample& sample : path_samples_)
+    paths.add(sample.due.state, sample.due.lock, static_cast<std::uint32_t>(sample.tid),
+              symbols.places_outside_library(symbols.backtrace(sample.stack, kMostCalls)),
+              ns_per_cycle * static_cast<double>(sample.due.time));
+  paths.add_to(profile);
+  for (profile::Thread& thread : profile.threads) thread.name = thread_names_.at(static_cast<int>(thread.id));
+}
+
 /// The account of this process until now, with the memory map that names its addresses.
 nlohmann::ordered_json Engine::lock_times() {
   if (account_is_open_) close_account();
   settle_callers();
   const double ns_per_cycle = static_cast<double>(context_.nanoseconds_of(Cycles(1'000'000))) / 1e6;
   profile::Profile profile = account_->profile(closed_at_.value, ns_per_cycle, cpu_count());
+  add_paths(profile, ns_per_cycle);
   const machine::CpuCounts counts = statistics_.modelled();
   const auto aborts = [&counts](machine::HardwareAbort cause) {
     return static_cast<double>(counts.aborts[static_cast<unsigned>(cause)]);

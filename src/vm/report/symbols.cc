@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "profile/call_paths.h"
 #include "profile/names.h"
 #include "vm/host/guest_memory.h"
 
@@ -72,6 +73,10 @@ std::vector<Frame> Symbols::backtrace(const GuestState& state, std::size_t limit
 std::vector<Frame> Symbols::backtrace(const StackCopy& copy, std::size_t limit) {
   const profile::StackBytes stack{copy.bytes.data(), copy.bytes.size()};
   return impl_->unwinder.backtrace(dwarf_registers(copy.gpr, copy.pc), &stack, limit);
+}
+
+std::vector<std::uint64_t> Symbols::places_outside_library(const std::vector<Frame>& chain) const {
+  return profile::places_outside_library(chain, impl_->names);
 }
 
 std::string Symbols::describe(const Frame& frame) const { return impl_->describe(frame); }

@@ -36,6 +36,8 @@ class Symbols {
   std::vector<Frame> backtrace(const GuestState& state, std::size_t limit);
   /// The same as of that moment; ends where the copy does.
   std::vector<Frame> backtrace(const StackCopy& copy, std::size_t limit);
+  /// The steps outside of the lock library's own calls (profile/call_paths.h).
+  std::vector<std::uint64_t> places_outside_library(const std::vector<Frame>& chain) const;
   /// "0x401136 crash_here+0x16 at crash.c:12 (program)", or the known part of that.
   std::string describe(const Frame& frame) const;
 

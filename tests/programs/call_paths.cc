@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads at locks on known call paths, which say how long they were there.
+//
+//   call_paths sections SECONDS  two threads hold a lock each, in long_section() three times as long as in
+//                                short_section(), until each has used so much CPU time; prints both times
+//   call_paths waits SECONDS     one thread waits in wait_at_lock(), another holds the lock asleep; prints
+//   the
+//                                time waited
+//   call_paths resets SECONDS    as sections, but SIGURG does first what it does by default
+//   call_paths handles SECONDS   as sections, but SIGURG has a handler of the program; prints how often it
+//   ran call_paths threads COUNT     as many threads, one after the other; prints the timers of the process
+//   call_paths forks SECONDS     as sections, in a child process
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+
+namespace {
+
+double seconds_of(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+double cpu_seconds() { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
+
+struct alignas(64) Place {
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  double in_short = 0, in_long = 0;
+};
+
+void spin(int rounds) {
+  for (int i = 0; i < rounds; ++i) asm volatile("");
+}
+
+constexpr int kRounds = 20'000;
+
+[[gnu::noinline]] void short_section(Place& place) {
+  pthread_mutex_lock(&place.lock);
+  spin(kRounds);
+  pthread_mutex_unlock(&place.lock);
+  asm volatile("");
+}
+
+[[gnu::noinline]] void long_section(Place& place) {
+  pthread_mutex_lock(&place.lock);
+  spin(3 * kRounds);
+  pthread_mutex_unlock(&place.lock);
+  asm volatile("");
+}
+
+[[gnu::noinline]] void work(Place& place, double seconds) {
+  while (place.in_short + place.in_long < seconds) {
+    const double begin = cpu_seconds();
+    short_section(place);
+    const double between = cpu_seconds();
+    long_section(place);
+    place.in_short += between - begin;
+    place.in_long += cpu_seconds() - between;
+  }
+}
+
+int sections(double seconds) {
+  Place places[2];
+  std::thread other([&] {
+    pthread_setname_np(pthread_self(), "other");
+    work(places[1], seconds);
+  });
+  work(places[0], seconds);
+  other.join();
+  std::printf("short %.6f\nlong %.6f\n", places[0].in_short + places[1].in_short,
+              places[0].in_long + places[1].in_long);
+  return 0;
+}
+
+pthread_mutex_t awaited = PTHREAD_MUTEX_INITIALIZER;
+std::atomic<int> held{0}, asked{0}, got{0};  // the round
+std::atomic<bool> done{false};
+
+[[gnu::noinline]] double wait_at_lock(int round) {
+  const double begin = seconds_of(CLOCK_MONOTONIC);
+  asked = round;
+  pthread_mutex_lock(&awaited);
+  const double waited = seconds_of(CLOCK_MONOTONIC) - begin;
+  pthread_mutex_unlock(&awaited);
+  return waited;
+}
+
+void await(const std::atomic<int>& number, int round) {
+  while (number < round && !done) sched_yield();
+}
+
+/// Asleep while it holds the lock, so that the other thread sleeps, too.
+void hold_again_and_again() {
+  constexpr useconds_t kHeldUs = 5'000;
+  for (int round = 1; !done; ++round) {
+    pthread_mutex_lock(&awaited);
+    held = round;
+    await(asked, round);
+    usleep(kHeldUs);
+    pthread_mutex_unlock(&awaited);
+    await(got, round);
+  }
+}
+
+int waits(double seconds) {
+  std::thread holder(hold_again_and_again);
+  double waited = 0;
+  for (int round = 1; waited < seconds; ++round) {
+    await(held, round);
+    waited += wait_at_lock(round);
+    got = round;
+  }
+  done = true;
+  holder.join();
+  std::printf("waited %.6f\n", waited);
+  return 0;
+}
+
+std::atomic<unsigned> handled{0};
+
+int threads(int count) {
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  for (int i = 0; i < count; ++i)
+    std::thread([&] {
+      pthread_mutex_lock(&lock);
+      pthread_mutex_unlock(&lock);
+    }).join();
+  std::ifstream timers("/proc/self/timers");
+  unsigned found = 0;
+  for (std::string line; std::getline(timers, line);) found += line.starts_with("ID:");
+  std::printf("timers %u\n", found);
+  return 0;
+}
+
+int in_child(double seconds) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) return sections(seconds);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count != 3) return 2;
+  const std::string mode = words[1];
+  const double number = std::atof(words[2]);
+  if (mode == "sections") return sections(number);
+  if (mode == "waits") return waits(number);
+  if (mode == "threads") return threads(static_cast<int>(number));
+  if (mode == "forks") return in_child(number);
+  if (mode == "resets") {
+    signal(SIGURG, SIG_DFL);
+    return sections(number);
+  }
+  if (mode == "handles") {
+    signal(SIGURG, [](int) { ++handled; });
+    const int status = sections(number);
+    std::printf("handled %u\n", handled.load());
+    return status;
+  }
+  return 2;
+}
