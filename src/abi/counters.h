@@ -121,9 +121,14 @@ struct CountersHeader {
   std::uint64_t tsc_khz = 0;        // 0: not known from CPUID; see start_*
   std::uint64_t start_tsc = 0;      // time-stamp counter and CLOCK_MONOTONIC at load
   std::uint64_t start_monotonic_ns = 0;
+  std::uint32_t keeps_activity = 0;  // 1: threads note what they do at locks (thread_activity.h)
 };
 static_assert(sizeof(CountersHeader) <= kCountersHeaderBytes);
 
 inline constexpr std::size_t kCountersFileBytes = kCountersHeaderBytes + kCounterSlots * kCounterSlotBytes;
 
 }  // namespace elision::abi
+
+/// Exported by the preload library: the counters of this process, in a file or not. Null before they are
+/// there.
+extern "C" const elision::abi::CountersHeader* elision_counters;

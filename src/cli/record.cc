@@ -2,7 +2,7 @@
 // `elision record`: runs a program once, with its own input and output, and writes a profile of its locks. On
 // this CPU a thread of this process looks at the activity of the program's threads (ActivityLooks): the
 // program is not interrupted, and if it is killed, the profile is written all the same. The virtual machine
-// counts everything.
+// counts everything. A process that runs already is looked at in the same way, by its memory.
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -11,12 +11,17 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
+#include <ctime>
+#include <limits>
+#include <optional>
 
 #include "abi/lock_variables.h"
 #include "cli/compare_request.h"
 #include "cli/experiment/activity_sampler.h"
+#include "cli/experiment/attached_process.h"
 #include "cli/experiment/lock_profile.h"
 #include "cli/experiment/process_statistics.h"
 #include "cli/host/console.h"
@@ -39,6 +44,7 @@ namespace elision::cli {
 namespace {
 
 constexpr std::uint64_t kDefaultFrequency = 500, kMostFrequency = 10'000;  // looks a second
+constexpr double kMostSeconds = 86'400;
 constexpr std::uint64_t kDefaultCallPaths = 100;  // samples a second of a thread's CPU time
 
 struct RecordRequest {
@@ -47,12 +53,15 @@ struct RecordRequest {
   std::string design = experiment::kPthread;
   std::uint64_t frequency = kDefaultFrequency;
   std::uint64_t call_paths = kDefaultCallPaths;
+  std::uint64_t process = 0;  // 0: the program is started
+  double seconds = 0;         // of a process that runs already; 0: until it ends
   LockOptions lock;
 };
 
 std::unique_ptr<CLI::App> record_options(RecordRequest& request) {
-  auto app = make_app("elision record [OPTION...] -- PROGRAM ARG...",
-                      "Runs a program once and writes where its threads spend their time at locks.");
+  auto app =
+      make_app("elision record [OPTION...] -- PROGRAM ARG...\n       elision record [OPTION...] -p PID",
+               "Runs a program once and writes where its threads spend their time at locks.");
   app->add_option("-o,--output", request.output,
                   fmt::format("write the profile there (default: {})", kDefaultProfile))
       ->type_name("FILE");
@@ -67,6 +76,12 @@ std::unique_ptr<CLI::App> record_options(RecordRequest& request) {
              fmt::format("samples of call paths in a second of a thread's CPU time, on this CPU; 0: none "
                          "(default: {})",
                          kDefaultCallPaths));
+  add_number(*app, "-p,--process", request.process, 1, std::numeric_limits<pid_t>::max(),
+             "look at a process that runs already with the lock library, until it ends or an interrupt")
+      ->type_name("PID");
+  app->add_option("--seconds", request.seconds, "with --process: no longer than that")
+      ->type_name("S")
+      ->check(seconds_up_to(kMostSeconds));
   add_lock_options(*app, request.lock);
   app->footer("Exit code: the program's, or 128 and the number of the signal that ended it.");
   return app;
@@ -141,6 +156,13 @@ void note_activity(std::vector<std::string>& environment, const std::string& dir
   set_variable(environment, abi::row_of(abi::LockVariable::kActivity).name, "1");
 }
 
+/// Between two looks.
+double distance_ms(const RecordRequest& request) { return 1000.0 / static_cast<double>(request.frequency); }
+
+bool goes_with_process(const std::string& option) {
+  return option == "--process" || option == "--seconds" || option == "--output" || option == "--frequency";
+}
+
 struct Recorded {
   profile::Profile profile;
   int exit_code = 0;
@@ -156,7 +178,7 @@ Recorded record_natively(const RecordRequest& request, const Program& program) {
                std::to_string(request.call_paths));
   if (const std::string why = why_no_lock_is_replaced(program.file, Place::kNative); !why.empty())
     tell("record", no_lock_sentence(program.words.front(), "takes", why));
-  experiment::ActivitySampler sampler(directory.path(), 1000.0 / static_cast<double>(request.frequency));
+  experiment::ActivitySampler sampler(directory.path(), distance_ms(request));
   const int exit_code = run_to_end(program.file, program.words, environment);
   return {sampler.finish(), exit_code};
 }
@@ -184,6 +206,68 @@ Recorded record_virtually(const RecordRequest& request, const Program& program) 
   return {experiment::profile_of_process(busiest->at("lock_times"), directory.path()), exit_code};
 }
 
+/// While it lives, signals that ask to stop are kept for await_end().
+class StopsKept {
+ public:
+  StopsKept() {
+    sigemptyset(&stops_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&stops_, signal);
+    pthread_sigmask(SIG_BLOCK, &stops_, &before_);
+  }
+  ~StopsKept() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  StopsKept(const StopsKept&) = delete;
+  StopsKept& operator=(const StopsKept&) = delete;
+
+  /// Waits until the process ends, the time is over (0: never), or a signal asks to stop.
+  void await_end(const experiment::AttachedProcess& process, double seconds) const {
+    using Clock = std::chrono::steady_clock;
+    constexpr timespec kBetweenLooks{0, 20'000'000};
+    const Clock::time_point begin = Clock::now();
+    const auto is_over = [&] {
+      return seconds != 0 && Clock::now() - begin >= std::chrono::duration<double>(seconds);
+    };
+    while (!process.has_ended() && !is_over())
+      if (sigtimedwait(&stops_, nullptr, &kBetweenLooks) > 0) break;
+  }
+
+ private:
+  sigset_t stops_, before_;
+};
+
+/// Profiles a process that runs already.
+ProfileFile record_process(const RecordRequest& request) {
+  const StopsKept stops;
+  const experiment::AttachedProcess process(static_cast<std::uint32_t>(request.process));
+  const TempDirectory directory;
+  ProfileFile file{process.command(), kNative, process.design(), {}};
+  experiment::ActivitySampler sampler(directory.path(), process, distance_ms(request));
+  stops.await_end(process, request.seconds);
+  file.profile = sampler.finish();
+  return file;
+}
+
+ProfileFile record_program(const RecordRequest& request, const Program& program, int& exit_code) {
+  Recorded recorded =
+      request.machine.empty() ? record_natively(request, program) : record_virtually(request, program);
+  exit_code = recorded.exit_code;
+  return {program.words, request.machine.empty() ? kNative : request.machine, request.design,
+          std::move(recorded.profile)};
+}
+
+/// A process that runs already has its program, its place and its locks.
+void check_request(const CLI::App& app, const RecordRequest& request, const Arguments& arguments) {
+  if (request.process == 0) {
+    if (request.seconds != 0) throw UsageError("--seconds goes with --process");
+    return;
+  }
+  if (!arguments.program.empty())
+    throw UsageError("--process and a program exclude each other: name what to profile once");
+  for (const CLI::Option* const option : app.get_options())
+    if (option->count() != 0 && !goes_with_process(option->get_name()))
+      throw UsageError(
+          fmt::format("{} is for programs that record starts, not for --process", option->get_name()));
+}
+
 }  // namespace
 
 std::unique_ptr<CLI::App> record_app() {
@@ -196,22 +280,22 @@ int record_verb(const Words& words) {
   RecordRequest request;
   const auto app = record_options(request);
   if (!parse_options(*app, arguments.options)) return 0;
+  check_request(*app, request, arguments);
   require_design(request.design);
   check_lock_options(request.lock);
   require_writable(request.output);
-  const Program program = program_of(required_program(arguments, "record"));
-  const Recorded recorded = or_discard(request.output, [&] {
-    Recorded result =
-        request.machine.empty() ? record_natively(request, program) : record_virtually(request, program);
-    write_output(request.output,
-                 profile_text({program.words, request.machine.empty() ? kNative : request.machine,
-                               request.design, result.profile}));
-    return result;
+  std::optional<Program> program;
+  if (request.process == 0) program = program_of(required_program(arguments, "record"));
+  int exit_code = 0;
+  or_discard(request.output, [&] {
+    const ProfileFile file = program ? record_program(request, *program, exit_code) : record_process(request);
+    write_output(request.output, profile_text(file));
+    return 0;
   });
   tell("record",
        fmt::format("wrote {}; 'elision report{}' shows it", request.output,
                    request.output == kDefaultProfile ? "" : " " + quoted_for_shell({request.output})));
-  return recorded.exit_code;
+  return exit_code;
 }
 
 }  // namespace elision::cli

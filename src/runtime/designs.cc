@@ -283,13 +283,6 @@ void install_speculating() {
   install_design_of_ours<locks::WordDesign<Lock, Speculating<Htm>>>();
 }
 
-/// Whether glibc's functions replace ours: pthread, glibc-elision, unless their activity is asked for.
-bool all_is_glibcs() {
-  const Configuration& configuration = process.configuration;
-  return configuration.design.base == abi::LockBase::kPthread && !configuration.design.speculates() &&
-         (!configuration.notes_glibc || configuration.off);
-}
-
 /// The designs that wait by `Waiting` and do not speculate, or cannot on this CPU.
 template <class Waiting>
 void install_plain() {
@@ -303,7 +296,7 @@ void install_plain() {
   if (process.elides) return tts ? install_elided<Tts, Plainly>() : install_elided<Tatas, Plainly>();
   switch (design.base) {
     case abi::LockBase::kPthread:
-      return all_is_glibcs() ? install_pthread() : install_glibc_speculating<Plainly, Waiting>();
+      return all_locks_are_glibcs() ? install_pthread() : install_glibc_speculating<Plainly, Waiting>();
     case abi::LockBase::kTicket:
       return install_design_of_ours<locks::TicketDesign<Waiting, Plainly>>();
     case abi::LockBase::kTts:
@@ -346,6 +339,12 @@ constinit EntryPoints entry_points{ELISION_ENTRY_POINTS(ELISION_BEFORE_SET_UP)};
 
 constinit ShortPathsOfDesign short_paths_of_design{};
 
+bool all_locks_are_glibcs() {
+  const Configuration& configuration = process.configuration;
+  return configuration.design.base == abi::LockBase::kPthread && !configuration.design.speculates() &&
+         (!configuration.notes_glibc || configuration.off);
+}
+
 void install_design() {
   short_paths_of_design = short_paths();
   return process.configuration.wait_spins ? install_waiting<locks::Spin>() : install_waiting<locks::Park>();
@@ -353,7 +352,7 @@ void install_design() {
 
 void restart_design_in_child() {
   locks::reset_auxiliary_places();
-  if (all_is_glibcs()) install_pthread();
+  if (all_locks_are_glibcs()) install_pthread();
 }
 
 }  // namespace elision::runtime

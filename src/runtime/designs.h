@@ -8,6 +8,9 @@ namespace elision::runtime {
 
 /// Puts the functions of the configured design into entry_points.
 void install_design();
+/// Whether the configured design leaves all locks to glibc's functions, and none of ours runs: pthread and
+/// glibc-elision, unless their activity is asked for.
+bool all_locks_are_glibcs();
 
 /// Which locks of the configured design the short paths of src/preload serve. None if it elides or
 /// speculates. Mutexes: those that park. With pure spinning the lock is the papers': test, then test-and-set.

@@ -101,6 +101,7 @@ void fill_header() {
   header.always_abort = process.always_abort;
   header.wait_spins = configuration.wait_spins;
   header.used_fallback = process.used_fallback;
+  header.keeps_activity = !all_locks_are_glibcs();
   header.tsc_khz = process.cpu.tsc_khz;
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);

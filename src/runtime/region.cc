@@ -10,6 +10,10 @@
 
 #include "runtime/shared_file.h"
 
+extern "C" {
+[[gnu::visibility("default"), gnu::used]] const elision::abi::CountersHeader* elision_counters = nullptr;
+}
+
 namespace elision::runtime {
 namespace {
 
@@ -103,6 +107,7 @@ void Region::open(const char* directory) {
   }
   header_->slot_count = slot_count_;
   header_->next_slot = 1;  // slot 0 is the shared one
+  elision_counters = header_;
 }
 
 void Region::reopen_in_child(const char* directory) {
@@ -118,6 +123,7 @@ void Region::reopen_in_child(const char* directory) {
   take_over_from_ = 1;
   header_->slot_count = slot_count_;
   header_->next_slot = 1;
+  elision_counters = header_;
 }
 
 void Region::publish() { __atomic_store_n(&header_->magic, abi::kCountersMagic, __ATOMIC_RELEASE); }

@@ -80,7 +80,7 @@ def test_signals_go_to_the_program(place):
 
 
 @pytest.mark.parametrize("content, named", [("", "is no profile"), ("{", "is no profile"), ("[1]", "is no profile"), ('{"format": "other"}', "is no profile"),
-                                            ('{"format": "elision profile", "version": 2}', "version 2"), ('{"format": "elision profile", "version": 1}', "damaged"),
+                                            ('{"format": "elision profile", "version": 3}', "version 3"), ('{"format": "elision profile", "version": 1}', "damaged"),
                                             ('{"format": "elision profile", "version": "1"}', "damaged")])
 def test_what_is_no_profile_is_refused(place, folder, content, named):
     file = folder / "file"
@@ -105,3 +105,84 @@ def test_every_cut_of_a_profile_is_refused(place, onelock):
 def test_bad_input_is_one_line_and_leaves_nothing(place, words, named):
     expect_refused(place.run(*words), *named)
     assert list(place.root.iterdir()) == []
+
+
+@pytest.fixture
+def running(elision):
+    """Starts a program with the library, until it is in its sections."""
+    started = []
+
+    def start(*words, **environment):
+        process = subprocess.Popen([str(elision.build / "tests" / "call_paths"), *words], stdout=subprocess.DEVNULL,
+                                   env={**os.environ, "LD_PRELOAD": str(elision.build / "lib" / "libelision.so"), **environment})
+        started.append(process)
+        while len(os.listdir(f"/proc/{process.pid}/task")) < 2:
+            assert process.poll() is None
+        return process
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("environment", [{"ELISION_LOCK": "tatas"}, {"ELISION_LOCK": "pthread", "ELISION_ACTIVITY": "1"}])
+def test_process_that_runs_already(place, running, environment):
+    """Looked at until there are enough samples; it runs on."""
+    process = running("sections", "1000", **environment)
+    seconds = 1
+    while True:
+        ending = place.run("record", "-p", process.pid, "-F", "2000", "--seconds", seconds)
+        assert ending.status == 0, ending.stderr
+        report = report_of(place)
+        if report["why"] is not None:
+            break
+        seconds *= 2
+    assert process.poll() is None
+    assert report["program"][1:] == ["sections", "1000"] and report["design"] == environment["ELISION_LOCK"]
+    assert report["why"]["time"]["section"] > 0.3
+    profile = json.loads((place.root / "elision.profile").read_text())["profile"]
+    assert sum(lock["acquisitions"] for lock in profile["locks"]) > 0
+
+
+def test_process_that_ends(place, running):
+    process = running("sections", "0.5", ELISION_LOCK="tatas")
+    ending = place.run("record", "-p", process.pid)
+    assert ending.status == 0, ending.stderr
+    assert process.wait() == 0
+    assert (place.root / "elision.profile").exists()
+
+
+def test_interrupt_ends_the_looks_and_not_the_process(place, running):
+    process = running("sections", "1000", ELISION_LOCK="tatas")
+    with place.started("record", "-p", process.pid) as recorder:
+        while not list(place.temporary.iterdir()):  # it looks
+            pass
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait() == 0
+    assert process.poll() is None
+    assert (place.root / "elision.profile").exists()
+
+
+@pytest.mark.parametrize("environment, words, message", [
+    ({"LD_PRELOAD": ""}, (), "does not have the lock library"),
+    ({"ELISION_LOCK": "pthread"}, (), "ELISION_ACTIVITY=1"),
+    ({"ELISION_LOCK": "tatas"}, ("--lock", "htm-10"), "--lock is for programs that record starts"),
+    ({"ELISION_LOCK": "tatas"}, ("--call-paths", "10"), "--call-paths is for programs that record starts"),
+])
+def test_process_that_cannot_be_profiled(place, running, environment, words, message):
+    process = running("sections", "1000", **environment)
+    expect_refused(place.run("record", "-p", process.pid, *words), message)
+    assert not (place.root / "elision.profile").exists()
+
+
+@pytest.mark.parametrize("words, message", [
+    (("-p", "4194304"), "no process has the id 4194304"),
+    (("-p", "0"), "whole number"),
+    (("-p", "1x"), "whole number"),
+    (("--seconds", "3", "--", "true"), "--seconds goes with --process"),
+    (("-p", "1", "--", "true"), "exclude each other"),
+    (("-p", "1", "--seconds", "-3"), "--seconds"),
+])
+def test_bad_words_for_a_process(place, words, message):
+    expect_refused(place.run("record", *words), message)
+    assert not (place.root / "elision.profile").exists()

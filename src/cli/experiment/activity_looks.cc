@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <vector>
 
 #include "abi/call_paths.h"
-#include "abi/counters.h"
+#include "abi/counters_reader.h"
 #include "base/usable_cpus.h"
 #include "cli/experiment/lock_profile.h"
 #include "cli/experiment/path_reader.h"
@@ -54,13 +56,24 @@ std::uint64_t outermost(const abi::ThreadActivity& activity, const abi::SeenActi
   return seen.lock != 0 ? seen.lock : activity.entries[0].lock();
 }
 
+constexpr std::chrono::seconds kBetweenCopies{1};  // of the counters of a process that is attached to
+
 }  // namespace
 
 /// One process, or what it was before it executed another program.
 struct ActivityLooks::Process {
+  /// By the counter file at `path`.
   explicit Process(const std::filesystem::path& path)
       : file(open(path.c_str(), O_RDONLY | O_CLOEXEC)),
         paths(std::filesystem::path(path).replace_extension(abi::kPathsExtension)) {}
+  /// By its memory. Counts are those since now, by copies in files that begin with `path`.
+  Process(const std::filesystem::path& path, const AttachedProcess& process)
+      : file(dup(process.memory())),
+        counters_at(static_cast<off_t>(process.counters())),
+        counters_copy(path),
+        paths(std::filesystem::path(path).replace_extension(abi::kPathsExtension)) {
+    copy_counters(abi::kCountersAtBegin);
+  }
   ~Process() { retire(); }
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -71,15 +84,22 @@ struct ActivityLooks::Process {
     if (is_in_use()) close(file);
     file = -1;
   }
-  bool read_header(abi::CountersHeader& header) const {
-    return is_in_use() && pread(file, &header, sizeof header, 0) == sizeof header &&
-           header.magic == abi::kCountersMagic && header.version == abi::kCountersVersion;
+  bool read(void* to, std::size_t bytes, off_t at) const {
+    return pread(file, to, bytes, counters_at + at) == static_cast<ssize_t>(bytes);
   }
+  bool read_header(abi::CountersHeader& header) const {
+    return is_in_use() && read(&header, sizeof header, 0) && header.magic == abi::kCountersMagic &&
+           header.version == abi::kCountersVersion;
+  }
+  void copy_counters(const char* suffix) const;
   void identify(Clock::time_point now);
   void look(Clock::time_point now, Clock::duration step);
   void look_at_thread(std::uint32_t slot);
 
   int file;
+  off_t counters_at = 0;                // in the file
+  std::filesystem::path counters_copy;  // empty: `file` is the counter file
+  Clock::time_point counters_copied{};
   std::uint32_t id = 0;  // 0: the file is not complete yet
   std::uint64_t started_ns = 0;
   std::filesystem::path executable;
@@ -94,6 +114,16 @@ struct ActivityLooks::Process {
   std::string memory_map;
   std::size_t sites_at_map = 0;  // sites known when the map was read
 };
+
+/// Memory is gone when the process has ended, so the last copy counts.
+void ActivityLooks::Process::copy_counters(const char* suffix) const {
+  std::vector<char> bytes(abi::kCountersHeaderBytes);
+  if (!is_in_use() || !read(bytes.data(), bytes.size(), 0)) return;
+  bytes.resize(abi::counter_bytes_in_use(bytes.data()));
+  if (!read(bytes.data(), bytes.size(), 0)) return;
+  std::ofstream(counters_copy.string() + suffix, std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
 
 void ActivityLooks::Process::identify(Clock::time_point now) {
   abi::CountersHeader header;
@@ -110,6 +140,10 @@ void ActivityLooks::Process::look(Clock::time_point now, Clock::duration step) {
   const unsigned threads = count_threads(id);
   if (threads == 0 || executable_of(id) != executable) return retire();
   paths.take();
+  if (!counters_copy.empty() && now - counters_copied >= kBetweenCopies) {
+    copy_counters("");
+    counters_copied = now;
+  }
   last = now;
   most_threads = std::max(most_threads, threads);
   const std::uint32_t slots = std::min(header.next_slot, header.slot_count);
@@ -139,8 +173,8 @@ void ActivityLooks::Process::look_at_thread(std::uint32_t slot) {
   std::uint32_t thread = 0;
   abi::ThreadActivity activity;
   constexpr auto kActivityAt = static_cast<off_t>(offsetof(abi::CounterSlot, activity));
-  if (pread(file, &thread, sizeof thread, start) != sizeof thread ||
-      pread(file, &activity, sizeof activity, start + kActivityAt) != sizeof activity || thread == 0)
+  if (!read(&thread, sizeof thread, start) || !read(&activity, sizeof activity, start + kActivityAt) ||
+      thread == 0)
     return;
   const char letter = state_letter(id, thread);
   if (letter == 0) return;
@@ -156,6 +190,11 @@ void ActivityLooks::Process::look_at_thread(std::uint32_t slot) {
 }
 
 ActivityLooks::ActivityLooks(std::filesystem::path directory) : directory_(std::move(directory)) {}
+ActivityLooks::ActivityLooks(std::filesystem::path directory, const AttachedProcess& process)
+    : directory_(std::move(directory)) {
+  const std::filesystem::path path = directory_ / (std::string("0000") + abi::kCountersExtension);
+  processes_.emplace(path, std::make_unique<Process>(path, process));
+}
 ActivityLooks::~ActivityLooks() = default;
 
 void ActivityLooks::find_files() {
@@ -198,6 +237,7 @@ profile::Profile ActivityLooks::profile() {
   if (busiest == processes_.end()) return {};
   Process& process = *busiest->second;
   process.paths.take();
+  if (!process.counters_copy.empty()) process.copy_counters("");
   const LockCountsByAddress counts = counts_by_lock(busiest->first);
   profile::Profile profile = process.samples.profile(process.thread_ns, counts);
   profile.parallel_ns = process.parallel_ns;

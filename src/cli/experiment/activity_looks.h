@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 
+#include "cli/experiment/attached_process.h"
 #include "profile/profile.h"
 
 namespace elision::cli::experiment {
@@ -28,6 +29,9 @@ class ActivityLooks {
 
   /// The files are those in `directory`, which may not be there yet.
   explicit ActivityLooks(std::filesystem::path directory);
+  /// At a process that runs already, and only at it. Copies of its counters go to `directory`. `process` must
+  /// outlive it.
+  ActivityLooks(std::filesystem::path directory, const AttachedProcess& process);
   ~ActivityLooks();
   ActivityLooks(const ActivityLooks&) = delete;
   ActivityLooks& operator=(const ActivityLooks&) = delete;

@@ -12,7 +12,8 @@
 namespace elision::cli::experiment {
 
 struct ActivitySampler::Impl {
-  Impl(const std::filesystem::path& directory, double mean_ms) : distance_ms(mean_ms), looks(directory) {
+  template <class... Where>
+  explicit Impl(double mean_ms, const Where&... where) : distance_ms(mean_ms), looks(where...) {
     looker = std::thread([this] { look_until_stopped(); });
   }
   ~Impl() { stop(); }
@@ -51,7 +52,10 @@ struct ActivitySampler::Impl {
 };
 
 ActivitySampler::ActivitySampler(const std::filesystem::path& directory, double distance_ms)
-    : impl_(std::make_unique<Impl>(directory, distance_ms)) {}
+    : impl_(std::make_unique<Impl>(distance_ms, directory)) {}
+ActivitySampler::ActivitySampler(const std::filesystem::path& directory, const AttachedProcess& process,
+                                 double distance_ms)
+    : impl_(std::make_unique<Impl>(distance_ms, directory, process)) {}
 ActivitySampler::~ActivitySampler() = default;
 
 profile::Profile ActivitySampler::finish() {

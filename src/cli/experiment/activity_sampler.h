@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/experiment/attached_process.h"
 #include "profile/profile.h"
 
 namespace elision::cli::experiment {
@@ -16,6 +17,8 @@ class ActivitySampler {
   /// Starts looking at the files in `directory`, which may not be there yet. `distance_ms`: between two
   /// looks, on average.
   ActivitySampler(const std::filesystem::path& directory, double distance_ms);
+  /// The same at a process that runs already, which must outlive it.
+  ActivitySampler(const std::filesystem::path& directory, const AttachedProcess& process, double distance_ms);
   ~ActivitySampler();
   ActivitySampler(const ActivitySampler&) = delete;
   ActivitySampler& operator=(const ActivitySampler&) = delete;
