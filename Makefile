@@ -30,7 +30,7 @@ REAL_PROGRAMS := sysbench kyotocabinet-utils rocksdb-tools
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install deb demo demo-full demo-barrier claims repro repro-full fidelity silicon hidden-parts test test-glibcs test-install test-readme test-slurm test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-sampling bench-snapshots bench-tm real-programs clean help
+.PHONY: build install deb demo demo-full demo-barrier claims repro repro-full fidelity silicon hidden-parts test test-glibcs test-install test-readme test-slurm test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-record bench-sampling bench-snapshots bench-tm real-programs clean help
 
 # Builds build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -227,6 +227,12 @@ bench-activity:
 	@tools/install-packages "make bench-activity" $(BUILD_PACKAGES)
 	@$(MAKE) --no-print-directory compile
 	@tools/bench-activity --build $(BUILD)
+
+# What elision record costs a program, natively, beside perf record; writes docs/measured/record.md. Ten minutes on an idle machine.
+bench-record:
+	@tools/install-packages "make bench-record" $(BUILD_PACKAGES) linux-perf
+	@$(MAKE) --no-print-directory compile
+	@tools/bench-record --build $(BUILD)
 
 # Sampled comparisons (compare --sample) beside whole runs, on the virtual machine; writes docs/measured/sampling.md. An hour on two
 # CPUs; if it is interrupted, it goes on where it was.

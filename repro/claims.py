@@ -111,6 +111,20 @@ def _section_percent(result):
     return 100 * (sum(times.values()) - times["outside"]) / sum(times.values())
 
 
+def _percent_of_sections(*states):
+    """Returns the function that gives the percentage of the time that threads spend for sections which they are in one of the states."""
+    def percent(result):
+        times = {state: time for state, time in _counted("times_ns", result).items() if state not in ("blocked", "outside")}
+        return _percent(sum(times[state] for state in states), sum(times.values()), "sections")
+    return percent
+
+
+def _capacity_percent(result):
+    """Returns the percentage of hardware transactions' aborts that are for capacity."""
+    aborts = _counted("aborts", result)
+    return _percent(aborts["capacity"], sum(aborts.values()), "aborts")
+
+
 def _aborts_a_commit(result):
     commits, aborts = _counted("commits", result), sum(_counted("aborts", result).values())
     if commits + aborts == 0:
@@ -172,6 +186,7 @@ def _segment_accesses(result):
 
 
 COUNTED = {"abort percent": _abort_percent, "part speed": _part_speed, "tries": _tries, "conflict percent": _conflict_percent,
+           "capacity percent": _capacity_percent, "transaction percent": _percent_of_sections("attempt"), "waiting percent": _percent_of_sections("waiting", "speculating"),
            "section percent": _section_percent, "aborts a commit": _aborts_a_commit,
            "program type": _program_type, "fallback percent": _fallback_percent, "write-back percent": _write_back_percent,
            "segment accesses": _segment_accesses, "conflict abort percent": _fast_path_percent("conflict"),

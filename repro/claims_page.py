@@ -15,11 +15,11 @@ TOOLS = {"tools/demo": "[claims](claims.md)"}
 
 
 def unit_of(statement):
-    if statement.metric.endswith("percent"):
-        return " %"
     if statement.base is not None:
         return " of the gain"
-    return "x" if statement.over is not None else ""
+    if statement.over is not None:
+        return "x"
+    return " %" if statement.metric.endswith("percent") else ""
 
 
 def wanted_text(statement):

@@ -257,6 +257,16 @@ def test_shares_of_time_and_aborts():
     assert claims.METRICS["aborts a commit"](result) == 1.5
 
 
+def test_shares_of_the_time_for_sections():
+    states = {"outside": 50, "blocked": 1000, "attempt": 20, "waiting": 15, "speculating": 5, "aborted": 10}
+    result = {"output": "", "totals": {"times_ns": states, "aborts": {"conflict": 6, "capacity": 2}}}
+    assert claims.METRICS["transaction percent"](result) == 40
+    assert claims.METRICS["waiting percent"](result) == 40
+    assert claims.METRICS["capacity percent"](result) == 25
+    with pytest.raises(claims.NotMeasured, match="aborts"):
+        claims.METRICS["capacity percent"]({"output": "", "totals": {"aborts": {"conflict": 0, "capacity": 0}}})
+
+
 def test_times_of_all_processes_count():
     process = {"lock_times": {"times_ns": {"outside": 30, "blocked": 5, "section": 10}}}
     totals = claims.totals_of({"totals": {"commits": 1}, "processes": [process, {}, process]})
