@@ -62,8 +62,9 @@ std::unique_ptr<CLI::App> record_options(RecordRequest& request) {
   auto app =
       make_app("elision record [OPTION...] -- PROGRAM ARG...\n       elision record [OPTION...] -p PID",
                "Runs a program once and writes where its threads spend their time at locks.");
-  app->add_option("-o,--output", request.output,
-                  fmt::format("write the profile there (default: {})", kDefaultProfile))
+  app->add_option(
+         "-o,--output", request.output,
+         fmt::format("write the profile there, with this process's id for %p (default: {})", kDefaultProfile))
       ->type_name("FILE");
   app->add_option("--vm", request.machine,
                   "run on this virtual machine, which counts everything (default: on this CPU)")
@@ -254,6 +255,14 @@ ProfileFile record_program(const RecordRequest& request, const Program& program,
           std::move(recorded.profile)};
 }
 
+/// %p stands for the id of this process, so that the ranks of a parallel program do not share a file.
+std::string with_process_id(std::string name) {
+  constexpr std::string_view kMark = "%p";
+  for (std::size_t at = name.find(kMark); at != std::string::npos; at = name.find(kMark, at))
+    name.replace(at, kMark.size(), std::to_string(getpid()));
+  return name;
+}
+
 /// A process that runs already has its program, its place and its locks.
 void check_request(const CLI::App& app, const RecordRequest& request, const Arguments& arguments) {
   if (request.process == 0) {
@@ -281,6 +290,7 @@ int record_verb(const Words& words) {
   const auto app = record_options(request);
   if (!parse_options(*app, arguments.options)) return 0;
   check_request(*app, request, arguments);
+  request.output = with_process_id(request.output);
   require_design(request.design);
   check_lock_options(request.lock);
   require_writable(request.output);

@@ -107,6 +107,16 @@ def test_bad_input_is_one_line_and_leaves_nothing(place, words, named):
     assert list(place.root.iterdir()) == []
 
 
+def test_each_process_has_a_file_of_its_own(place):
+    """As the ranks of a parallel program."""
+    for _ in range(2):
+        ending = place.run("record", "-o", "rank.%p", "--", "true")
+        assert ending.status == 0, ending.stderr
+        name = ending.stderr.splitlines()[-1].split()[3].rstrip(";")
+        assert (place.root / name).exists() and name.removeprefix("rank.").isdigit()
+    assert len(list(place.root.glob("rank.*"))) == 2
+
+
 @pytest.fixture
 def running(elision):
     """Starts a program with the library, until it is in its sections."""

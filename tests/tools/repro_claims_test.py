@@ -3,6 +3,7 @@
 
 import copy
 import tomllib
+import types
 
 import claims
 import claims_check
@@ -255,6 +256,12 @@ def test_shares_of_time_and_aborts():
     result = {"output": "", "totals": {"times_ns": states, "commits": 4, "aborts": {"conflict": 5, "capacity": 1}}}
     assert claims.METRICS["section percent"](result) == 50
     assert claims.METRICS["aborts a commit"](result) == 1.5
+
+
+@pytest.mark.parametrize("metric, over, unit", [("capacity percent", None, " %"), ("capacity percent", (), "x"), ("throughput", (), "x"), ("throughput", None, "")])
+def test_a_ratio_of_percentages_is_a_ratio(metric, over, unit):
+    statement = types.SimpleNamespace(metric=metric, over=over, base=None)
+    assert claims_page.unit_of(statement) == unit
 
 
 def test_shares_of_the_time_for_sections():
