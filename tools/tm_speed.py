@@ -8,6 +8,7 @@ import performance
 MACHINE = "xeon-gold-5520plus"  # GCC's libitm uses its hardware transactions
 VIRTUAL_THREADS = (1, 2, 4, 8, 16)
 VIRTUAL_RUNS = 3
+VIRTUAL_SECONDS = 3600  # of one run, at most: virtual time does not depend on the load of the host
 MODES = ("libitm-serialirr", "libitm-gl_wt", "libitm-ml_wt", "serial", "hle", "hle-scm", "ale", "ale-logged")
 OWN_MODES = ("ale", "hle")
 
@@ -33,7 +34,7 @@ def words_of(build, program, place, threads):
     native = place == "native"
     size = program.native if native else program.virtual
     return [str(build / "bin/elision"), "compare", "--tm", ",".join(MODES), "--machine", "native" if native else MACHINE, "--threads", ",".join(map(str, threads)),
-            "--metric", "throughput: ([0-9.]+)", "--ignore-output", "--format", "json", *([] if native else ["--runs", str(VIRTUAL_RUNS)]), "--",
+            "--metric", "throughput: ([0-9.]+)", "--ignore-output", "--format", "json", *([] if native else ["--runs", str(VIRTUAL_RUNS), "--timeout", str(VIRTUAL_SECONDS)]), "--",
             str(build / "workloads" / program.words[0]), *program.words[1:], *size, "--back-end", "gcc-tm", "--threads", "{threads}"]
 
 
