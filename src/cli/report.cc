@@ -14,7 +14,7 @@
 #include "cli/options/output_format.h"
 #include "cli/profile_file.h"
 #include "cli/show/format.h"
-#include "cli/show/paths_table.h"
+#include "cli/show/paths_text.h"
 #include "cli/show/why_json.h"
 #include "cli/show/why_text.h"
 #include "cli/verbs.h"
@@ -65,26 +65,6 @@ std::string changes(const experiment::Block& block, const Appearance& appearance
   return experiment::next_steps_text(steps, appearance);
 }
 
-/// Where samples of call paths come from; empty: the profile has none at locks.
-std::string paths_heading(const profile::Profile& profile) {
-  double samples = 0;
-  for (const profile::Path& path : profile.paths) samples += path.samples;
-  std::string text = fmt::format("Call paths from {:.0f} samples", samples);
-  if (profile.paths_lost > 0) text += fmt::format(", and {:.0f} more were lost", profile.paths_lost);
-  return text + ":";
-}
-
-std::string paths(const profile::Profile& profile, const Appearance& appearance) {
-  const experiment::Table table = experiment::paths_table(profile, kMostPaths);
-  if (table.rows.empty()) return "";
-  return paragraph("", paths_heading(profile), appearance.width) + experiment::table_text(table, appearance);
-}
-
-std::string paths_markdown(const profile::Profile& profile) {
-  const experiment::Table table = experiment::paths_table(profile, kMostPaths);
-  return table.rows.empty() ? "" : "\n" + experiment::table_markdown(table);
-}
-
 std::string report(const ProfileFile& file, OutputFormat format) {
   const experiment::Block block = experiment::block_of_run(file.profile, file.design);
   switch (format) {
@@ -94,13 +74,14 @@ std::string report(const ProfileFile& file, OutputFormat format) {
       return experiment::table_csv(experiment::locks_table(block));
     case OutputFormat::kMarkdown:
       return experiment::markdown_escaped(heading(file)) + "\n" + experiment::why_markdown(block, kRun) +
-             paths_markdown(file.profile);
+
+             experiment::paths_markdown(file.profile, kMostPaths);
     case OutputFormat::kTable:
       break;
   }
   const Appearance appearance = appearance_of(STDOUT_FILENO);
   return paragraph("", heading(file), appearance.width) + experiment::why_text(block, appearance, kRun) +
-         paths(file.profile, appearance) + changes(block, appearance);
+         experiment::paths_text(file.profile, kMostPaths, appearance) + changes(block, appearance);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 //
 //   call_paths sections SECONDS  two threads hold a lock each, in long_section() three times as long as in
 //                                short_section(), until each has used so much CPU time; prints both times
-//   call_paths waits SECONDS     one thread waits in wait_at_lock(), another holds the lock asleep; prints
+//   call_paths waits SECONDS     one thread waits in wait_for_turn(), another holds the lock asleep; prints
 //   the
 //                                time waited
 //   call_paths resets SECONDS    as sections, but SIGURG does first what it does by default
@@ -87,7 +87,7 @@ std::atomic<int> held{0}, asked{0}, got{0};  // the round
 std::atomic<bool> done{false};
 
 /// With a frame of unknown size, so that its caller is found by the frame pointer.
-[[gnu::noinline]] double wait_at_lock(int round) {
+[[gnu::noinline]] double wait_for_turn(int round) {
   void* volatile frame = __builtin_alloca(static_cast<std::size_t>(16 + round % 16 * 16));
   (void)frame;
   const double begin = seconds_of(CLOCK_MONOTONIC);
@@ -120,7 +120,7 @@ int waits(double seconds) {
   double waited = 0;
   for (int round = 1; waited < seconds; ++round) {
     await(held, round);
-    waited += wait_at_lock(round);
+    waited += wait_for_turn(round);
     got = round;
   }
   done = true;

@@ -66,7 +66,7 @@ def test_paths_go_from_the_threads_start_to_the_place(place, program):
 
 def test_waits_are_sampled_while_the_thread_sleeps(place, program):
     profile, told = record(place, "--", program, "waits", "1")
-    waited_ns, samples = sums(profile, "wait_at_lock")["wait_at_lock", "waiting"]
+    waited_ns, samples = sums(profile, "wait_for_turn")["wait_for_turn", "waiting"]
     assert samples > 20
     # What was waited since the last sample is in no sample.
     assert waited_ns == pytest.approx(1e9 * told["waited"], rel=0.1)
@@ -86,7 +86,7 @@ def test_library_is_not_on_the_paths(place, program):
 @pytest.mark.parametrize("lock", ["tatas", "ticket"])
 def test_waits_of_designs(place, program, lock):
     profile, told = record(place, "--lock", lock, "--", program, "waits", "1")
-    waited_ns, _ = sums(profile, "wait_at_lock")["wait_at_lock", "waiting"]
+    waited_ns, _ = sums(profile, "wait_for_turn")["wait_for_turn", "waiting"]
     assert waited_ns == pytest.approx(1e9 * told["waited"], rel=0.1)
 
 
@@ -99,7 +99,8 @@ def test_none_on_request(place, program):
 def test_report_shows_paths(place, program):
     record(place, "--", program, "waits", "0.5")
     text = place.run("report").stdout
-    assert "waiting for" in text and "wait_at_lock" in text and "called by" in text
+    line = next(line for line in text.splitlines() if "waiting for awaited: wait_for_turn" in line)
+    assert line.split("%")[0].strip().isdigit() and "called by waits" in line
 
 
 def test_program_that_resets_the_signal_goes_on(place, program):
