@@ -7,7 +7,7 @@ JOBS := $(shell nproc)
 PREFIX := /usr/local
 
 BUILD_PACKAGES := g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev \
-  libzydis-dev libgtest-dev librapidcheck-dev libdw-dev libelf-dev libre2-dev libboost-dev python3
+  libzydis-dev libgtest-dev librapidcheck-dev libdw-dev libelf-dev libprotozero-dev zlib1g-dev libre2-dev libboost-dev python3
 # Writes TOML.
 SILICON_PACKAGES := python3-tomli-w
 # tools/sampling.py takes its distributions from it.

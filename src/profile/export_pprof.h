@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Call paths as pprof and the tools that read its format take them: a gzipped message Profile of protocol
+// buffers (proto/profile.proto of github.com/google/pprof). Pure.
+#pragma once
+
+#include <string>
+
+#include "profile/export_labels.h"
+
+namespace elision::profile {
+
+/// Each sample has a number of samples, a time in nanoseconds (the default) and the labels state, lock and
+/// thread. The same profile gives the same bytes.
+std::string pprof_file(const Profile& profile, const Origin& origin);
+
+}  // namespace elision::profile

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Call paths as speedscope (speedscope.app) takes them: its own file format. Pure.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "profile/export_labels.h"
+
+namespace elision::profile {
+
+/// A sampled profile of all time and one of each state that occurs, all in nanoseconds.
+nlohmann::ordered_json speedscope_json(const Profile& profile, const Origin& origin);
+
+}  // namespace elision::profile
