@@ -21,6 +21,7 @@ int run_verb(const Words& words);
 int compare_verb(const Words& words);
 int record_verb(const Words& words);
 int report_verb(const Words& words);
+int export_verb(const Words& words);
 int doctor_verb(const Words& words);
 int machines_verb(const Words& words);
 int help_verb(const Words& words);
@@ -31,6 +32,7 @@ std::unique_ptr<CLI::App> run_app();
 std::unique_ptr<CLI::App> compare_app();
 std::unique_ptr<CLI::App> record_app();
 std::unique_ptr<CLI::App> report_app();
+std::unique_ptr<CLI::App> export_app();
 std::unique_ptr<CLI::App> doctor_app();
 std::unique_ptr<CLI::App> machines_app();
 

@@ -161,6 +161,17 @@ void require_directory(const std::string& path) {
 
 bool is_standard_output(const std::string& path) { return destination_of(path).descriptor == STDOUT_FILENO; }
 
+bool is_terminal(const std::string& path) {
+  const Destination destination = destination_of(path);
+  if (destination.descriptor >= 0) return isatty(destination.descriptor) == 1;
+  if (!destination.exists || !S_ISCHR(destination.status.st_mode)) return false;
+  const int descriptor = open(destination.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  const bool terminal = isatty(descriptor) == 1;
+  close(descriptor);
+  return terminal;
+}
+
 void write_output(const std::string& path, std::string_view content) {
   const Destination destination = destination_of(path);
   if (destination.descriptor == STDOUT_FILENO) return print(content);

@@ -111,6 +111,20 @@ ManualWords report() {
       .examples = {{"Show the profile that elision-record(1) wrote last:", "elision report"}}};
 }
 
+ManualWords export_words() {
+  return {
+      .paragraphs =
+          {"A call path is a state, a lock, a thread and a stack of calls, with the time spent so and the "
+           "number of samples from which that is known.",
+           "pprof and firefox write a file unless --output says otherwise, the other formats standard "
+           "output. A binary file is never written onto a terminal."},
+      .exit_codes = {{"0", "The file was written."}, kBadUsage},
+      .examples = {{"Which functions wait?",
+                    "elision export --format pprof && pprof -top -tagfocus=state=waiting elision.pb.gz"},
+                   {"Draw a flame graph:",
+                    "elision export --format folded | flamegraph.pl --countname=us > flames.svg"}}};
+}
+
 ManualWords machines() {
   return {
       .paragraphs =
@@ -128,8 +142,9 @@ ManualWords machines() {
 
 ManualWords manual_words(const std::string& verb) {
   static const std::map<std::string, ManualWords (*)()> kWords = {
-      {"", whole_command}, {"compare", compare},   {"run", run},       {"vm", vm},
-      {"doctor", doctor},  {"machines", machines}, {"record", record}, {"report", report}};
+      {"", whole_command}, {"compare", compare}, {"run", run},
+      {"vm", vm},          {"doctor", doctor},   {"machines", machines},
+      {"record", record},  {"report", report},   {"export", export_words}};
   const auto words = kWords.find(verb);
   if (words == kWords.end())
     throw std::logic_error("texts/manual_words.cc has no words for the verb " + verb);
