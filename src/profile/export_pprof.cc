@@ -43,7 +43,8 @@ enum class MappingField : protozero::pbf_tag_type {
 };
 enum class LocationField : protozero::pbf_tag_type { kId = 1, kMappingId = 2, kAddress = 3, kLine = 4 };
 enum class LineField : protozero::pbf_tag_type { kFunctionId = 1, kLine = 2 };
-enum class FunctionField : protozero::pbf_tag_type { kId = 1, kName = 2, kSystemName = 3, kFilename = 4 };
+// Without a system name, which would be the mangled one, pprof shows the name as it is.
+enum class FunctionField : protozero::pbf_tag_type { kId = 1, kName = 2, kFilename = 4 };
 
 constexpr std::uint64_t kMapping = 1;  // the only one
 
@@ -128,7 +129,6 @@ class Message {
       protozero::pbf_builder<FunctionField> message(builder_, ProfileField::kFunction);
       message.add_uint64(FunctionField::kId, known->second);
       message.add_int64(FunctionField::kName, name);
-      message.add_int64(FunctionField::kSystemName, name);
       message.add_int64(FunctionField::kFilename, file);
     }
     return known->second;
