@@ -32,7 +32,7 @@ REAL_PROGRAMS := sysbench kyotocabinet-utils rocksdb-tools
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install deb demo demo-full demo-barrier claims repro repro-full fidelity silicon hidden-parts test test-glibcs test-install test-readme test-slurm test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-record bench-sampling bench-snapshots bench-tm real-programs clean help
+.PHONY: build install deb demo demo-full demo-barrier claims repro repro-full fidelity silicon hidden-parts test test-export test-glibcs test-install test-readme test-slurm test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-record bench-sampling bench-snapshots bench-tm real-programs clean help
 
 # Builds build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -195,6 +195,14 @@ test-viewer:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@ctest --test-dir $(BUILD) --output-on-failure --label-regex viewer
+
+# What elision export writes, in the viewers that it is for: pprof, the Firefox Profiler's own command line, and speedscope in Chromium. Two
+# minutes. Needs the network, for npm and Go's modules.
+test-export:
+	@tools/install-packages "make test-export" $(BUILD_PACKAGES) python3-pytest python3-jsonschema $(VIEWER_PACKAGES) $(if $(shell command -v go),,golang-go) chromium
+	@cmake --preset release -S . >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision
+	@ctest --test-dir $(BUILD) --output-on-failure --label-regex '^export$$'
 
 # The claims' runs on a Slurm cluster of this machine alone, on loopback; a minute. Debian starts the daemons that it installs: take a container.
 test-slurm:
