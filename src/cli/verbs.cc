@@ -14,6 +14,8 @@ const std::vector<Verb>& verbs() {
       {"record", "run a program once and write where its threads spend their time at locks", record_verb,
        record_app},
       {"report", "show what a recorded profile means", report_verb, report_app},
+      {"annotate", "show lines of source with their time and conflicts in a profile", annotate_verb,
+       annotate_app},
       {"export", "write the call paths of a recorded profile for other tools", export_verb, export_app},
       {"run", "run a program natively under one lock design", run_verb, run_app},
       {"vm", "run a program on a described multicore with hardware transactions, in virtual time", vm_verb,

@@ -29,7 +29,7 @@ def test_options_of_run_have_rows_and_rows_options(options_of_locks):
     assert options_of_table("run") == options_of_locks
 
 
-@pytest.mark.parametrize("verb", ["vm", "compare", "record", "export"])
+@pytest.mark.parametrize("verb", ["vm", "compare", "record", "annotate", "export"])
 def test_options_have_rows_and_rows_options(elision, verb, options_of_locks):
     """Options of the locks have their rows in the table of run."""
     assert options_of_table(verb) - options_of_locks == options_of_help(elision, verb) - options_of_locks

@@ -111,6 +111,19 @@ ManualWords report() {
       .examples = {{"Show the profile that elision-record(1) wrote last:", "elision report"}}};
 }
 
+ManualWords annotate() {
+  return {
+      .paragraphs =
+          {"The time of a line contains what the functions called from it took; it has a column for each "
+           "state. Below a line stand the conflicts of its instructions, on that of the victim and on that "
+           "of the other side.",
+           "The program must have been compiled with -g and not stripped."},
+      .exit_codes = {{"0", "Success."}, kBadUsage},
+      .examples = {{"Where in the source do threads wait?", "elision annotate"},
+                   {"Show one function of a program that was compiled elsewhere:",
+                    "elision annotate --source-root ~/server elision.profile handle_request"}}};
+}
+
 ManualWords export_words() {
   return {
       .paragraphs =
@@ -142,9 +155,9 @@ ManualWords machines() {
 
 ManualWords manual_words(const std::string& verb) {
   static const std::map<std::string, ManualWords (*)()> kWords = {
-      {"", whole_command}, {"compare", compare}, {"run", run},
-      {"vm", vm},          {"doctor", doctor},   {"machines", machines},
-      {"record", record},  {"report", report},   {"export", export_words}};
+      {"", whole_command},      {"compare", compare},   {"run", run},       {"vm", vm},
+      {"doctor", doctor},       {"machines", machines}, {"record", record}, {"report", report},
+      {"export", export_words}, {"annotate", annotate}};
   const auto words = kWords.find(verb);
   if (words == kWords.end())
     throw std::logic_error("texts/manual_words.cc has no words for the verb " + verb);

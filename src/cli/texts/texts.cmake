@@ -7,7 +7,7 @@ add_executable(elision_texts texts/main.cc)
 target_link_libraries(elision_texts PRIVATE elision_texts_formats elision_verbs)
 
 set(texts_folder ${CMAKE_BINARY_DIR}/texts)
-set(pages elision.1 elision-compare.1 elision-doctor.1 elision-export.1 elision-machines.1 elision-record.1 elision-report.1 elision-run.1 elision-vm.1)
+set(pages elision.1 elision-annotate.1 elision-compare.1 elision-doctor.1 elision-export.1 elision-machines.1 elision-record.1 elision-report.1 elision-run.1 elision-vm.1)
 list(TRANSFORM pages PREPEND ${texts_folder}/)
 list(TRANSFORM pages APPEND .gz OUTPUT_VARIABLE compressed_pages)
 set(completions ${texts_folder}/elision.bash ${texts_folder}/_elision ${texts_folder}/elision.fish)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`elision annotate`: times and conflicts stand on the lines of source that they belong to."""
+
+import json
+
+import made_up_profile as made_up
+import pytest
+from support import expect_refused
+
+SOURCE = [f"\tline {number};" for number in range(1, 100)]
+
+
+@pytest.fixture
+def bank(place):
+    """The made-up profile, and its source at the end of another path."""
+    made_up.write(place.root / "elision.profile")
+    (place.root / "checkout" / "src").mkdir(parents=True)
+    (place.root / "checkout" / "src" / "bank.cc").write_text("\n".join(SOURCE) + "\n")
+    return place
+
+
+def blocks_of(text):
+    """{heading: lines} of each function."""
+    return {block.splitlines()[0]: block.splitlines()[1:] for block in text.split("\n\n")}
+
+
+def shown(place, *words):
+    ending = place.run("annotate", *words)
+    assert (ending.status, ending.stderr) == (0, "")
+    return ending.stdout
+
+
+def test_lines_have_the_time_of_each_state(bank):
+    (heading, lines), = blocks_of(shown(bank, "elision.profile", "transfer", "--source-root", "checkout")).items()
+    own = made_up.times(lambda path: made_up.functions(path)[-1])["transfer(int, int)"]
+    whole = sum(round(path["ns"]) for path in made_up.PATHS if "transfer(int, int)" in made_up.functions(path))
+    assert heading == f"transfer(int, int) in /src/bank.cc: {whole / 1e6:.1f} ms, of which {own / 1e6:.1f} ms its own"
+    states = ["section", "attempt", "aborted", "fallback", "waiting", "speculating", "overhead"]
+    assert lines[0].split() == [*states, "line"]
+    rows = {int(line[12 * len(states):].split()[0]): line for line in lines[1:] if "..." not in line}
+    assert list(rows) == [10, 11, 12, 13, 14, 17, 18, 19, 20, 21]
+    for number, frame in ((12, 2), (19, 4)):
+        times = dict.fromkeys(states, 0)
+        for path in made_up.PATHS:
+            times[path["state"]] = times.get(path["state"], 0) + (path["ns"] if frame in path["frames"] else 0)
+        cells = [rows[number][12 * column:12 * (column + 1)].strip() for column in range(len(states))]
+        assert cells == [f"{times[state] / 1e6:#.3g} ms" if times[state] else "" for state in states]
+        assert rows[number].endswith(f"{number}          line {number};")
+
+
+def test_functions_with_most_time_of_their_own_at_locks_come_first(bank):
+    text = shown(bank)
+    names = [heading.split(" in ")[0] for heading in blocks_of(text)]
+    assert names[:2] == ["transfer(int, int)", "Account::add(int)"] and len(names) == 5
+
+
+def test_more_functions_are_counted(bank):
+    frames = [{"address": number, "name": f"f{number}()", "file": "many.c", "line": number} for number in range(1, 9)]
+    paths = [made_up.path("section", 0, [number], 1000 + number, 1, lock=0) for number in range(8)]
+    made_up.write(bank.root / "p", paths, frames=frames)
+    text = shown(bank, "p")
+    assert [heading.split("(")[0] for heading in blocks_of(text)][:5] == ["f8", "f7", "f6", "f5", "f4"]
+    assert text.endswith("\n3 more functions have lines of source; name one to see it.\n")
+
+
+def test_conflicts_stand_on_both_lines(bank):
+    place = {"address": 0x401204, "name": "transfer(int, int)", "file": "bank.cc", "line": 12}
+    other = {"address": 0x401304, "name": "audit()", "file": "audit.cc", "line": 7}
+    conflict = {"data": {"address": 0x5040, "name": "accounts+0x8"}, "victim": place, "other": other, "at_lock": False,
+                "counts": {"count": 40, "apart": 40, "prefetched": 0, "unknown": 0}}
+    locks = [{**made_up.LOCKS[0], "conflicts": [conflict]}, made_up.LOCKS[1]]
+    made_up.write(bank.root / "p", locks=locks)
+    lines = shown(bank, "p", "transfer", "--source-root", "checkout").splitlines()
+    at = next(number for number, line in enumerate(lines) if line.endswith("line 12;"))
+    assert lines[at + 1].strip() == "^ aborts 40 times because of audit() (audit.cc:7): accounts+0x8 under queue;lock, by false sharing"
+    assert "^ ends attempts 40 times, of transfer(int, int) (bank.cc:12): accounts+0x8" in shown(bank, "p", "audit")
+    made_up.write(bank.root / "p", [], locks=locks)
+    assert "aborts 40 times" in shown(bank, "p"), "a profile without call paths"
+
+
+def test_source_is_looked_for_by_path_then_by_name(bank):
+    words = ("elision.profile", "transfer", "--source-root")
+    assert "line 12;" in shown(bank, *words, "checkout/src"), "by its name"
+    for folder in ("other/src", "third"):
+        (bank.root / folder).mkdir(parents=True)
+        (bank.root / folder / "bank.cc").write_text("another file\n" * 50)
+    assert "another file" in shown(bank, *words, "other")
+    assert "another file" in shown(bank, *words, "third")
+    text = shown(bank, "elision.profile", "transfer")
+    assert "'./checkout/src/bank.cc' and './other/src/bank.cc' both may be its source" in text and "line 12;" not in text
+
+
+@pytest.mark.parametrize("content, why", [(None, "'/src/bank.cc' is not in '.' nor below it; --source-root names a folder"),
+                                          ("one\n" * 18, "'./bank.cc' has only 18 lines: it is not what was compiled")])
+def test_lines_stand_alone_without_source(place, content, why):
+    made_up.write(place.root / "elision.profile")
+    if content:
+        (place.root / "bank.cc").write_text(content)
+    lines = shown(place, "elision.profile", "transfer").splitlines()
+    assert lines[1] == why
+    assert [line.split()[-1] for line in lines[3:]] == ["12", "...", "19"]
+
+
+def test_hidden_folders_are_left_out(place):
+    made_up.write(place.root / "elision.profile")
+    (place.root / ".git").mkdir()
+    (place.root / ".git" / "bank.cc").write_text("x\n" * 99)
+    assert "is not in '.'" in shown(place, "elision.profile", "transfer")
+
+
+@pytest.mark.parametrize("words, named", [
+    (["missing"], ["'missing'", "No such file"]), (["elision.profile", "transfre"], ["function 'transfre'", "'transfer'"]),
+    (["elision.profile", "main", "third"], ["'third'"]), (["--source-root", "no/such"], ["'no/such'"]),
+    (["--source-root", "elision.profile"], ["'elision.profile'", "folder"]), (["elision.profile", ""], ["FUNCTION"])], ids=lambda part: " ".join(part))
+def test_bad_input_is_one_line(bank, words, named):
+    expect_refused(bank.run("annotate", *words), *named)
+
+
+def test_profile_without_lines_is_refused(place):
+    document = made_up.document([made_up.path("blocked", 3, [6], 1_500_000, 3)])
+    (place.root / "p").write_text(json.dumps(document))
+    expect_refused(place.run("annotate", "p"), "'p'", "-g")
