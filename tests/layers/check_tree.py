@@ -40,9 +40,10 @@ VM_ROOMS = {
     "linux/memory": {"interface", "host"},
     "linux/process": {"interface", "host", "linux/memory"},
     "linux/load": {"interface", "host", "linux/memory", "linux/process"},
-    "linux/signals": {"interface", "host", "linux/memory", "linux/process"},
-    "linux/syscalls": {"interface", "host", "linux/memory", "linux/process", "linux/load", "linux/signals"},
-    "linux": {"interface", "host", "linux/memory", "linux/process", "linux/load", "linux/signals", "linux/syscalls"},
+    "linux/events": {"interface", "host", "linux/memory", "linux/process"},
+    "linux/signals": {"interface", "host", "linux/memory", "linux/process", "linux/events"},
+    "linux/syscalls": {"interface", "host", "linux/memory", "linux/process", "linux/events", "linux/load", "linux/signals"},
+    "linux": {"interface", "host", "linux/memory", "linux/process", "linux/events", "linux/load", "linux/signals", "linux/syscalls"},
     "engine": {"interface", "host", "decode", "cpu", "code", "translate", "report", "linux", "linux/load"},
 }
 LAYERS |= {f"vm/{room}": BELOW_VM | {f"vm/{other}" for other in others} for room, others in VM_ROOMS.items()}

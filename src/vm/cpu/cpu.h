@@ -82,7 +82,9 @@ struct alignas(64) Cpu {
   std::uint64_t overwritten[kGprCount];  // see BlockBuilder::spill()
 
   // --- used only by C++ ---
-  Cycles next_interrupt{0};
+  Cycles next_interrupt{0};   // the earlier of the next two
+  Cycles next_tick{0};        // of the timer, or when a signal or another CPU wants this one
+  Cycles next_look = kNever;  // at the counts of its thread (interface/thread_counts.h)
   Cycles slice_end{0};
   Thread* thread = nullptr;        // null: idle
   bool access_made = false;        // the engine has made the accesses of the next instruction
@@ -147,9 +149,33 @@ struct alignas(64) Cpu {
   CommitStep commit_step = CommitStep::kNone;
   std::uint64_t turn_end_ticks = 0;  // the deadline to which the end of a logged transaction returns
   machine::CpuCounts logged{};       // transactions in fast mode; the model counts the others
+  Cycles transaction_began{0};
+  std::uint64_t transaction_cycles = 0;  // in transactions that have ended
+  std::uint64_t committed_cycles = 0;    // of these, in those that committed
+  std::uint64_t aborts_to_look = 0;      // aborts until a look at the thread's counts; 0: none
+  /// The abort at which `aborts_to_look` became 0.
+  struct Aborted {
+    bool is_new = false;
+    machine::HardwareAbort cause{};
+    std::uint32_t status = 0;
+    std::uint64_t pc = 0;
+    std::uint64_t cycles = 0;
+  } aborted;
   bool always_abort() const { return (in_transaction & 2) != 0; }
   Checkpoint checkpoint;
   UndoLog undo;
+
+  void set_interrupt() { next_interrupt = next_look < next_tick ? next_look : next_tick; }
+  void look_at_counts(Cycles when) {
+    next_look = when;
+    set_interrupt();
+  }
+  /// Adds the cycles of a transaction that ends at `now`. Returns them.
+  std::uint64_t end_transaction_cycles(Cycles now) {
+    const std::uint64_t cycles = now > transaction_began ? (now - transaction_began).value : 0;
+    transaction_cycles += cycles;
+    return cycles;
+  }
 
   /// Forgets missed loads: no register waits for a value.
   void forget_misses() {

@@ -199,11 +199,25 @@ void swap_hidden_line() {
   }
 }
 
+namespace {
+
+/// The CPU leaves to the engine in front of its next block, if this is the abort that the engine waits for.
+void note_abort(Cpu& cpu, machine::HardwareAbort cause, std::uint64_t status, std::uint64_t pc,
+                std::uint64_t cycles) {
+  if (cpu.aborts_to_look == 0 || --cpu.aborts_to_look != 0) return;
+  cpu.aborted = {true, cause, static_cast<std::uint32_t>(status), pc, cycles};
+  cpu.look_at_counts(cpu.clock());
+  if (!cpu.in_heap) cpu.set_deadline(cpu.clock_ticks());
+}
+
+}  // namespace
+
 void roll_back(Cpu& cpu, machine::HardwareAbort cause, unsigned immediate, Cycles clock) {
-  const bool nested = cpu.nesting > 1;
+  const std::uint64_t pc = cpu.state.rip;
+  const std::uint64_t status = abort_status(cause, immediate, cpu.nesting > 1);
   cpu.undo.restore();
   restore_registers(cpu);
-  cpu.state.gpr[kRax] = abort_status(cause, immediate, nested);
+  cpu.state.gpr[kRax] = status;
   cpu.resume = cpu.checkpoint.resume;
   cpu.in_transaction = 0;
   cpu.nesting = 0;
@@ -217,6 +231,7 @@ void roll_back(Cpu& cpu, machine::HardwareAbort cause, unsigned immediate, Cycle
   cpu.asked_ticks = 0;
   cpu.forget_misses();
   cpu.rewind_to(clock);
+  note_abort(cpu, cause, status, pc, cpu.end_transaction_cycles(clock));
 }
 
 namespace {
@@ -250,7 +265,13 @@ machine::Reply wait_in_turn(Cpu& cpu, machine::Request& request, machine::Reply 
   return reply;
 }
 
+/// RIP names the instruction whose access is being made. The engine has set it for accesses of its own.
+void stand_at_access(Cpu& cpu) {
+  if (cpu.access_check != nullptr) cpu.state.rip = cpu.access_check->pc;
+}
+
 AccessStep abort_logged(Cpu& cpu, machine::HardwareAbort cause) {
+  stand_at_access(cpu);
   roll_back(cpu, cause, 0, cpu.clock());
   return AccessStep::kRolledBack;
 }
@@ -290,6 +311,7 @@ void show_old(Cpu& owner) {
 AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles& ready) {
   if (reply.reach == machine::Reach::kMachine) helper_context.ordering->note_event(cpu, reply.performed);
   if (reply.verdict == machine::Reply::Verdict::kAborted) {
+    stand_at_access(cpu);
     roll_back(cpu, reply.cause, 0, reply.clock);
     return AccessStep::kRolledBack;
   }
@@ -316,6 +338,7 @@ AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles
   if (cpu.in_transaction && helper_context.shared_memory->contains(start_of(line).value)) {
     cpu.account_for_sibling();
     const Cycles clock = helper_context.model->abort(cpu.id, cpu.clock(), machine::HardwareAbort::kFault);
+    stand_at_access(cpu);
     roll_back(cpu, machine::HardwareAbort::kFault, 0, clock);
     return AccessStep::kRolledBack;
   }

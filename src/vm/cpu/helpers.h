@@ -65,7 +65,8 @@ inline void show_new() {
 inline constexpr unsigned kDebugFault = 1;
 
 /// Rolls back the transaction of `cpu`, which the model has already aborted: restores memory and registers,
-/// and sets EAX. `immediate` is XABORT's immediate, or kDebugFault.
+/// and sets EAX. `immediate` is XABORT's immediate, or kDebugFault. RIP, which also becomes that of the
+/// fallback, names the instruction that was to be executed.
 void roll_back(Cpu& cpu, machine::HardwareAbort cause, unsigned immediate, Cycles clock);
 
 }  // namespace elision::vm

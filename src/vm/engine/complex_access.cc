@@ -131,6 +131,8 @@ void Engine::complex_access(Cpu& cpu, Exit& exit) {
   const auto kind = locked   ? machine::AccessKind::kAtomic
                     : writes ? machine::AccessKind::kStore
                              : machine::AccessKind::kLoad;
+  cpu.access_check = nullptr;
+  cpu.state.rip = exit.pc;
   for (const Range& range : ranges) {
     Cycles ready{0};
     const AccessStep step = access_range(cpu, range.address, range.size, kind, Cycles(0), ready);

@@ -57,6 +57,10 @@ class Engine final : public EngineServices {
   std::uint64_t random() override { return random_.next(); }
   unsigned cpu_count() const override { return static_cast<unsigned>(context_.cpus.size()); }
   unsigned cpu_of(const Thread& thread) const override { return Scheduler::of(thread).last_cpu; }
+  ThreadCounts counts(const Thread& thread) const override { return scheduler_.counts(thread); }
+  void set_count_limits(Thread& thread, const CountLimits& limits) override {
+    scheduler_.set_count_limits(thread, limits);
+  }
   Thread& create_thread(const GuestState& state, Thread& creator) override;
   void end_thread(Thread& thread) override;
   void park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) override {
@@ -154,6 +158,7 @@ class Engine final : public EngineServices {
   void end_logged(Cpu& cpu, const Exit& end);
   void complex_access(Cpu& cpu, Exit& exit);
   void interrupt(Cpu& cpu);
+  void look_at_counts(Cpu& cpu);
   void deliver_signals(Cpu& cpu);
   void mark(Cpu& cpu, Exit& exit);
   void part_marker(Cpu& cpu, Exit& exit);

@@ -151,6 +151,8 @@ void Engine::transaction_begin(Cpu& cpu, Exit& exit, bool always_abort) {
   cpu.undo.clear();
   if (context_.fast) return begin_logged(cpu, copy);
   cpu.advance_to(context_.model->begin(cpu.id, cpu.clock(), always_abort));
+  cpu.transaction_began = cpu.clock();
+  scheduler_.look_at_limits(cpu);
   code_.next_instruction(cpu, code_.flushes() == flushes ? exit : copy);
 }
 
@@ -162,6 +164,7 @@ void Engine::begin_logged(Cpu& cpu, const Exit& begin) {
   cpu.turn_end_ticks = cpu.deadline_ticks;
   cpu.set_deadline(cpu.clock_ticks() + kMostInstructions * kCountedTicks);
   cpu.detail = Detail::kLogged;
+  cpu.transaction_began = cpu.clock();
   ++cpu.logged.begins;
   if (cpu.always_abort()) ++cpu.logged.always_abort_begins;
   if (cpu.always_abort()) return transactions_.abort(cpu, machine::HardwareAbort::kInterrupt);
@@ -170,12 +173,14 @@ void Engine::begin_logged(Cpu& cpu, const Exit& begin) {
 
 void Engine::end_logged(Cpu& cpu, const Exit& end) {
   ++cpu.logged.commits;
+  cpu.committed_cycles += cpu.end_transaction_cycles(cpu.clock());
   WatchedCode::count_committed(cpu.watched_in_transaction);
   cpu.detail = Detail::kCounted;
   cpu.set_deadline(cpu.turn_end_ticks);
   cpu.in_transaction = 0;
   cpu.nesting = 0;
   cpu.undo.clear();
+  scheduler_.look_at_limits(cpu);
   code_.continue_at(cpu, end.pc + end.length);
 }
 
@@ -206,6 +211,8 @@ void Engine::transaction_end(Cpu& cpu, Exit& exit) {
     if (must_wait(cpu, exit)) return;
   }
   context_.model->finish_commit(cpu.id);
+  cpu.committed_cycles += cpu.end_transaction_cycles(cpu.clock());
+  scheduler_.look_at_limits(cpu);
   cpu.overlaps_for(kLongestWindow);
   if (cpu.evidence != nullptr) settle_waits(cpu);
   WatchedCode::count_committed(cpu.watched_in_transaction);
@@ -217,7 +224,9 @@ void Engine::transaction_end(Cpu& cpu, Exit& exit) {
 }
 
 void Engine::interrupt(Cpu& cpu) {
-  if (cpu.clock() < cpu.next_interrupt) return;  // one of Timers is due: run() calls it
+  if (cpu.clock() >= cpu.next_look) look_at_counts(cpu);
+  if (cpu.clock() < cpu.next_tick) return;  // one of Timers is due: run() calls it
+  if (cpu.thread == nullptr) return;
   if (cpu.in_transaction) transactions_.abort(cpu, machine::HardwareAbort::kInterrupt);
   charge(cpu, context_.machine.system.timer_interrupt_cycles);
   scheduler_.first_interrupt_after(cpu);
@@ -225,6 +234,21 @@ void Engine::interrupt(Cpu& cpu) {
   if (cpu.thread == nullptr) return;
   deliver_signals(cpu);
   if (cpu.thread != nullptr) scheduler_.preempt(cpu);
+}
+
+/// If a limit is reached, the CPU is interrupted, as by its performance monitoring unit.
+void Engine::look_at_counts(Cpu& cpu) {
+  Thread& thread = *cpu.thread;
+  if (!scheduler_.limit_reached(cpu)) return;
+  CountInterrupt interrupt;
+  interrupt.pc = cpu.state.rip;
+  if (cpu.in_transaction) transactions_.abort(cpu, machine::HardwareAbort::kInterrupt);
+  if (const Cpu::Aborted& aborted = cpu.aborted; std::exchange(cpu.aborted.is_new, false))
+    interrupt.abort = AbortRecord{aborted.cause, aborted.status, aborted.pc, aborted.cycles};
+  Scheduler::capture(cpu);
+  if (!kernel_->count_reached(thread, interrupt)) return;
+  charge(cpu, context_.machine.system.timer_interrupt_cycles);
+  if (cpu.thread == &thread) deliver_signals(cpu);
 }
 
 void Engine::deliver_signals(Cpu& cpu) {

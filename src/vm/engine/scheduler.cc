@@ -22,6 +22,16 @@ std::uint64_t slot_from_flags(std::uint64_t flags) {
   return ((flags & 0xd7) << 8) | ((flags & kOverflowFlag) != 0 ? 1 : 0);
 }
 
+/// Adds to each count of `sum` what it has grown from `before` to `now`.
+template <class Counts>
+void add_growth(Counts& sum, const Counts& now, const Counts& before) {
+  static_assert(sizeof(Counts) % sizeof(std::uint64_t) == 0);
+  auto* const to = reinterpret_cast<std::uint64_t*>(&sum);
+  const auto* const grown = reinterpret_cast<const std::uint64_t*>(&now);
+  const auto* const from = reinterpret_cast<const std::uint64_t*>(&before);
+  for (std::size_t i = 0; i < sizeof sum / sizeof *to; ++i) to[i] += grown[i] - from[i];
+}
+
 void copy_registers(GuestState& to, const GuestState& from, bool x87) {
   std::memcpy(static_cast<void*>(&to), &from, offsetof(GuestState, fx));
   if (x87) std::memcpy(to.fx, from.fx, sizeof to.fx);
@@ -52,8 +62,69 @@ void Scheduler::first_interrupt_after(Cpu& cpu) const {
       period * cpu.id.value / context_.cpus.size();  // the timers of CPUs are out of phase
   const std::uint64_t now = cpu.clock().value;
   const std::uint64_t ticks = now < phase ? 0 : (now - phase) / period + 1;
-  cpu.next_interrupt = Cycles(phase + ticks * period);
-  if (cpu.next_interrupt.value <= now) cpu.next_interrupt = Cycles(cpu.next_interrupt.value + period);
+  cpu.next_tick = Cycles(phase + ticks * period);
+  if (cpu.next_tick.value <= now) cpu.next_tick = Cycles(cpu.next_tick.value + period);
+  cpu.set_interrupt();
+}
+
+ThreadCounts Scheduler::counts_of_cpu(const Cpu& cpu) const {
+  ThreadCounts counts{.cycles = cpu.clock().value,
+                      .instructions = cpu.instructions(),
+                      .mispredictions = cpu.branches.mispredictions,
+                      .transaction_cycles = cpu.transaction_cycles,
+                      .committed_cycles = cpu.committed_cycles,
+                      .machine = context_.model->counts(cpu.id)};
+  add_growth(counts.machine, cpu.logged, machine::CpuCounts{});
+  return counts;
+}
+
+ThreadCounts Scheduler::counts(const Thread& thread) const {
+  const EngineThread& counted = of(thread);
+  ThreadCounts counts = counted.counts;
+  if (counted.cpu != nullptr) add_growth(counts, counts_of_cpu(*counted.cpu), counted.counts_of_cpu);
+  counts.nanoseconds = context_.nanoseconds_of(Cycles(counts.cycles));
+  counts.reference_cycles = context_.ticks_of(Cycles(counts.cycles));
+  return counts;
+}
+
+void Scheduler::set_count_limits(Thread& thread, const CountLimits& limits) {
+  EngineThread& limited = of(thread);
+  limited.limits = limits;
+  if (limited.cpu != nullptr) set_next_look(*limited.cpu, counts(thread));
+}
+
+bool Scheduler::limit_reached(Cpu& cpu) {
+  const EngineThread& thread = of(*cpu.thread);
+  const ThreadCounts now = counts(thread.thread);
+  if (thread.limits.any() && thread.limits.reached_by(now)) return true;
+  set_next_look(cpu, now);
+  return false;
+}
+
+/// No look is later than the limit of cycles, nor than the earliest time at which a limit of instructions can
+/// be reached: so often as needed, each look brings the next one closer to it.
+void Scheduler::set_next_look(Cpu& cpu, const ThreadCounts& counts) {
+  const CountLimits& limits = of(*cpu.thread).limits;
+  const std::uint64_t most_a_cycle = 2 * context_.machine.core.issue_width;  // compare and branch are one
+  Cycles look = kNever;
+  const auto look_in = [&](std::uint64_t cycles) { look = std::min(look, cpu.clock() + Cycles(cycles)); };
+  if (limits.cycles != CountLimits::kNone) look_in(limits.cycles - std::min(limits.cycles, counts.cycles));
+  if (limits.nanoseconds != CountLimits::kNone)
+    look_in(limits.nanoseconds <= counts.nanoseconds
+                ? 0
+                : context_.cycles_of(limits.nanoseconds - counts.nanoseconds).value + 1);
+  if (limits.instructions != CountLimits::kNone)
+    look_in(limits.instructions <= counts.instructions
+                ? 0
+                : std::max<std::uint64_t>((limits.instructions - counts.instructions) / most_a_cycle, 1));
+  if (limits.begins <= counts.machine.begins || limits.commits <= counts.machine.commits) look_in(0);
+  const std::uint64_t aborts = counts.aborts();
+  cpu.aborts_to_look = 0;
+  if (limits.aborts != CountLimits::kNone) {
+    cpu.aborts_to_look = limits.aborts - std::min(limits.aborts, aborts);
+    if (cpu.aborts_to_look == 0) look_in(0);
+  }
+  cpu.look_at_counts(look);
 }
 
 Cycles Scheduler::time_slice() const {
@@ -68,6 +139,7 @@ void Scheduler::attach(EngineThread& thread, Cpu& cpu, Cycles at) {
   if (cpu.evidence != nullptr) cpu.evidence->held = &thread.account.held;
   thread.state = EngineThread::State::kOnCpu;
   thread.cpu = &cpu;
+  const bool migrates = thread.counts.switches != 0 && thread.last_cpu != cpu.id.value;
   thread.last_cpu = cpu.id.value;
   cpu.advance_to(at);
   first_interrupt_after(cpu);
@@ -77,7 +149,10 @@ void Scheduler::attach(EngineThread& thread, Cpu& cpu, Cycles at) {
   cpu.asked_ticks = 0;
   thread.on_cpu_since = cpu.clock();
   thread.instructions_at_start = cpu.instructions();
-  if (thread.wants_signals) cpu.next_interrupt = cpu.clock();
+  if (thread.wants_signals) cpu.next_tick = cpu.clock();
+  if (migrates) ++thread.counts.migrations;
+  thread.counts_of_cpu = counts_of_cpu(cpu);
+  set_next_look(cpu, thread.counts);
   code_.resume_from_thread(cpu);
   share_cpu(cpu, true);
   context_.ordering.add(cpu);
@@ -120,6 +195,11 @@ void Scheduler::detach(Cpu& cpu) {
   EngineThread& thread = of(*cpu.thread);
   thread.busy_cycles += cpu.clock().value - thread.on_cpu_since.value;
   thread.instructions += cpu.instructions() - thread.instructions_at_start;
+  thread.counts = counts(thread.thread);
+  ++thread.counts.switches;
+  cpu.aborts_to_look = 0;
+  cpu.aborted.is_new = false;
+  cpu.look_at_counts(kNever);
   thread.cpu = nullptr;
   context_.ordering.remove(cpu);
   cpu.thread = nullptr;
@@ -197,7 +277,14 @@ void Scheduler::give_up(Cpu& cpu, Cycles delay) {
 
 /// Makes the CPU leave translated code to interrupt() before its next block.
 void Scheduler::interrupt_soon(Cpu& cpu) {
-  cpu.next_interrupt = cpu.clock();
+  cpu.next_tick = cpu.clock();
+  cpu.set_interrupt();
+  if (!cpu.in_heap) cpu.set_deadline(cpu.clock_ticks());
+}
+
+/// The same to look_at_counts().
+void Scheduler::look_soon(Cpu& cpu) {
+  cpu.look_at_counts(cpu.clock());
   if (!cpu.in_heap) cpu.set_deadline(cpu.clock_ticks());
 }
 
@@ -336,7 +423,8 @@ void Scheduler::begin_vfork(Thread& thread) {
                      parent.on_cpu_since,
                      parent.instructions_at_start,
                      parent.busy_cycles,
-                     parent.instructions});
+                     parent.instructions,
+                     counts(thread)});
   vforks_.back().queue.swap(queue_);
   timers_.exchange(vforks_.back().timers);
   context_.ordering.clear();
@@ -359,6 +447,9 @@ void Scheduler::end_vfork() {
   parent.instructions_at_start = saved.instructions_at_start;
   parent.busy_cycles = saved.busy_cycles;
   parent.instructions = saved.instructions;
+  parent.counts = saved.counts;  // without the child's
+  parent.counts_of_cpu = counts_of_cpu(*saved.cpu);
+  set_next_look(*saved.cpu, parent.counts);
   saved.cpu->thread = &parent.thread;
   saved.cpu->in_heap = false;
   share_cpu(*saved.cpu, true);
@@ -374,6 +465,8 @@ void Scheduler::keep_only(EngineThread& thread) {
   for (Cpu* cpu : context_.cpus) {
     cpu->sharing.active = false;
     if (cpu->thread == &thread.thread) continue;
+    cpu->aborts_to_look = 0;
+    cpu->look_at_counts(kNever);
     cpu->thread = nullptr;
     cpu->in_heap = false;
   }

@@ -41,6 +41,10 @@ struct EngineThread {
   std::uint64_t instructions_at_start = 0;
   std::uint64_t busy_cycles = 0;
   std::uint64_t instructions = 0;
+  // for perf_event_open
+  ThreadCounts counts;           // on its CPUs before the present one
+  ThreadCounts counts_of_cpu{};  // of the present CPU, when the thread came to it
+  CountLimits limits;
 };
 
 class Scheduler {
@@ -90,6 +94,17 @@ class Scheduler {
   void share_cores();
   /// Threads' busy cycles and instructions count from now on, without threads that have ended.
   void restart_counts();
+  /// See EngineServices.
+  ThreadCounts counts(const Thread& thread) const;
+  void set_count_limits(Thread& thread, const CountLimits& limits);
+  /// Whether a limit of the CPU's thread is reached. If not, sets the time of the next look.
+  bool limit_reached(Cpu& cpu);
+  /// The CPU has counted the begin or the end of a transaction: lets it leave to a look if that is a limit.
+  void look_at_limits(Cpu& cpu) {
+    const CountLimits& limits = of(*cpu.thread).limits;
+    if (limits.begins == CountLimits::kNone && limits.commits == CountLimits::kNone) return;
+    if (limit_reached(cpu)) look_soon(cpu);
+  }
   /// Sets the time of the CPU's next timer interrupt.
   void first_interrupt_after(Cpu& cpu) const;
 
@@ -104,6 +119,7 @@ class Scheduler {
     bool wants_signals;
     Cycles on_cpu_since;
     std::uint64_t instructions_at_start, busy_cycles, instructions;
+    ThreadCounts counts;
   };
 
   void attach(EngineThread& thread, Cpu& cpu, Cycles at);
@@ -114,6 +130,9 @@ class Scheduler {
   bool is_wanted(const Cpu& cpu) const;
   void give_up(Cpu& cpu, Cycles delay);
   static void interrupt_soon(Cpu& cpu);
+  void look_soon(Cpu& cpu);
+  ThreadCounts counts_of_cpu(const Cpu& cpu) const;
+  void set_next_look(Cpu& cpu, const ThreadCounts& counts);
   void share_cpu(Cpu& cpu, bool runs);
   void cancel_deadline(EngineThread& thread);
   Cycles time_slice() const;

@@ -12,12 +12,32 @@ bool has_written(const Cpu& cpu, std::uint64_t begin, std::uint64_t end) {
   return cpu.in_transaction != 0 && cpu.undo.touches(begin, end);
 }
 
+/// Sets RIP to the instruction for which the running CPU has left translated code, as far as the exit alone
+/// names it.
+void stand_at_exit(Cpu& cpu) {
+  const Exit& exit = cpu.exit->reason == ExitReason::kPending ? cpu.deferred : *cpu.exit;
+  switch (exit.reason) {
+    case ExitReason::kLink:
+    case ExitReason::kIndirect:
+    case ExitReason::kResolve:
+    case ExitReason::kAttach:
+    case ExitReason::kInterrupt:
+    case ExitReason::kHostFault:
+    case ExitReason::kFetchFault:
+    case ExitReason::kWatchedCode:
+      return;
+    default:
+      cpu.state.rip = exit.pc;
+  }
+}
+
 }  // namespace
 
 void Transactions::abort(Cpu& cpu, machine::HardwareAbort cause, unsigned immediate) {
   cpu.account_for_sibling();
   const bool timed = cpu.detail == Detail::kTimed;
   const Cycles clock = timed ? context_.model->abort(cpu.id, cpu.clock(), cause) : cpu.clock();
+  stand_at_exit(cpu);
   roll_back(cpu, cause, immediate, clock);
   cpu.state.x87_used = cpu.x87_used;
 }

@@ -23,6 +23,7 @@
 #include "base/units.h"
 #include "vm/interface/guest_state.h"
 #include "vm/interface/thread.h"
+#include "vm/interface/thread_counts.h"
 
 namespace elision::vm {
 
@@ -42,6 +43,12 @@ class EngineServices {
   virtual unsigned cpu_count() const = 0;
   /// The CPU on which `thread` runs or last ran (getcpu).
   virtual unsigned cpu_of(const Thread& thread) const = 0;
+
+  /// What the machine has counted for `thread` up to now.
+  virtual ThreadCounts counts(const Thread& thread) const = 0;
+  /// Replaces the values at which Kernel::count_reached is called for `thread`. A value that is reached
+  /// already counts.
+  virtual void set_count_limits(Thread& thread, const CountLimits& limits) = 0;
 
   /// A new runnable thread that starts from `state`, at the creator's time plus the wake-up latency. The
   /// engine owns it.

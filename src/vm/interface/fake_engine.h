@@ -18,6 +18,8 @@ class FakeEngine final : public EngineServices {
   std::uint64_t random() override { return numbers.next(); }
   unsigned cpu_count() const override { return 4; }
   unsigned cpu_of(const Thread&) const override { return 0; }
+  ThreadCounts counts(const Thread&) const override { return counted; }
+  void set_count_limits(Thread&, const CountLimits& limits) override { count_limits = limits; }
   Thread& create_thread(const GuestState& state, Thread&) override {
     made.push_back(std::make_unique<Thread>());
     made.back()->state = state;
@@ -77,6 +79,8 @@ class FakeEngine final : public EngineServices {
   }
 
   Nanoseconds time = 0;
+  ThreadCounts counted;
+  CountLimits count_limits;
   Random numbers{1};
   std::vector<std::unique_ptr<Thread>> made;
   std::vector<Thread*> unparked, wanted;

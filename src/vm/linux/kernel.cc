@@ -15,6 +15,7 @@
 #include "vm/host/host_limits.h"
 #include "vm/host/host_signals.h"
 #include "vm/host/reserved_descriptors.h"
+#include "vm/linux/events/process_events.h"
 #include "vm/linux/process/clocks.h"
 #include "vm/linux/signals/idle.h"
 #include "vm/linux/signals/signal_delivery.h"
@@ -25,6 +26,7 @@
 #include "vm/linux/syscalls/outside_effects.h"
 #include "vm/linux/syscalls/policy_calls.h"
 #include "vm/linux/syscalls/system_calls.h"
+#include "vm/linux/syscalls/thread_calls.h"
 #include "vm/linux/syscalls/trace_calls.h"
 #include "vm/linux/syscalls/vsyscall.h"
 
@@ -95,6 +97,7 @@ std::string name_of(std::uint64_t number) {
 Kernel::Kernel(EngineServices& services, const Options& options, const MachineIdentity& identity,
                const ProcessOrigin& origin)
     : process_(services, options, identity, origin), origin_(origin), door_(process_) {
+  process_.events = std::make_shared<ProcessEvents>(process_, origin.event_board);
   set_guest_door(&door_);
 }
 
@@ -136,6 +139,7 @@ void Kernel::adopt_main(Thread& thread) {
   inherit_signals(*process_.threads.front());
   bind_host_limits(process_.limits);
   watch_cpu_limit(process_);
+  process_.events->program_starts(*process_.threads.front(), origin_.event_slots);
 }
 
 Call Kernel::call_of(Thread& thread, const SystemCall* row) {
@@ -161,6 +165,7 @@ SyscallOutcome Kernel::system_call(Thread& thread) {
   note_running(self);
   self.call_number = call.number;
   const ActingThread acting(process_, thread);
+  process_.events->look();
   // A thread that has waited longer takes an event first: this call must not find it.
   if (call.states(Effects::kAsksForReadiness) && process_.has_several_runners() &&
       any_descriptor_waits(process_))
@@ -180,6 +185,21 @@ void Kernel::deliver_signals(Thread& thread) {
   deliver_pending(process_, *thread.kernel, std::nullopt);
 }
 
+bool Kernel::count_reached(Thread& thread, const CountInterrupt& interrupt) {
+  const ActingThread acting(process_, thread);
+  std::vector<EventSignal> signals;
+  const bool any = process_.events->overflow(*thread.kernel, interrupt, signals);
+  for (const EventSignal& signal : signals) {
+    KernelThread* const owner = find_thread(process_, signal.thread);
+    if (signal.to_process) {
+      post_to_process(process_, signal.info);
+    } else if (owner != nullptr) {
+      post_to_thread(process_, *owner, signal.info);
+    }
+  }
+  return any;
+}
+
 void Kernel::held(Thread& thread) { note_held(process_, *thread.kernel); }
 
 void Kernel::fault(Thread& thread, const siginfo_t& info) {
@@ -196,6 +216,8 @@ bool Kernel::wait_for_event(std::optional<Nanoseconds> timer) { return wait_whil
 
 void Kernel::poll_events() {
   process_.cpu_timers.tick();
+  process_.events->look();
+  process_.events->settle();
   if (!process_.ids.is_root()) publish_cpu_time(process_);
   take_in_host_signals(process_, nullptr);
   poll_waits(process_, false, 0);

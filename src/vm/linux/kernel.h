@@ -53,6 +53,9 @@ class Kernel {
   /// A synchronous fault at state.rip; thread.trap has the details. `info` is the host's, with the guest's
   /// address.
   void fault(Thread& thread, const siginfo_t& info);
+  /// A limit of EngineServices::set_count_limits may be reached by `thread`. False: none is, and nothing has
+  /// happened. In any case sets the next limits.
+  bool count_reached(Thread& thread, const CountInterrupt& interrupt);
   /// Called when all threads are parked. Waits for the first host event (descriptor, signal, child), at most
   /// until the engine's next timer if `timer` is set. Returns false on a deadlock: no event can come.
   bool wait_for_event(std::optional<Nanoseconds> timer);

@@ -83,7 +83,7 @@ std::vector<Field> fields_of(const ProgramRequest& program) {
 
 std::vector<Field> fields_of(const ProcessOrigin& origin) {
   const auto& [root_host_pid, start_time, blocked_signals, cpu_time, children_cpu_time, cpu_time_board,
-               affinity, limits, scheduling, answers_for_region] = origin;
+               event_board, event_slots, affinity, limits, scheduling, answers_for_region] = origin;
   const auto& [policy, resets_policy, nice] = scheduling;
   return {field("root_host_pid", root_host_pid),
           field("start_time", start_time),
@@ -91,6 +91,8 @@ std::vector<Field> fields_of(const ProcessOrigin& origin) {
           field("cpu_time", cpu_time),
           field("children_cpu_time", children_cpu_time),
           field("cpu_time_board", cpu_time_board),
+          field("event_board", event_board),
+          field("event_slots", event_slots),
           field("affinity", affinity),
           field("limits", pairs_of(limits)),
           field("policy", policy),
@@ -143,6 +145,8 @@ HandOver sample() {
               .cpu_time = 31,
               .children_cpu_time = 32,
               .cpu_time_board = 1001,
+              .event_board = 1002,
+              .event_slots = {5, 6},
               .affinity = {3, 4},
               .limits = {},
               .scheduling = {3, true, -7},

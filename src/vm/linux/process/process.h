@@ -59,6 +59,8 @@ struct EndedCompanion {
   bool sends_sigchld = false;
 };
 
+class ProcessEvents;
+
 struct Process {
   Process(EngineServices& engine, const Options& process_options, const MachineIdentity& machine,
           const ProcessOrigin& process_origin)
@@ -88,6 +90,7 @@ struct Process {
   std::map<int, PosixTimer> posix_timers;
   int next_posix_timer = 0;
   SignalDescriptors signal_descriptors;
+  std::shared_ptr<ProcessEvents> events;             // of perf_event_open; null in tests
   std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by the reserved descriptor for it
 
   Thread* acting = nullptr;                            // the thread for which the kernel acts (guest_door.h)

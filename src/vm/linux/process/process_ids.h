@@ -7,6 +7,9 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <vector>
+
 #include "vm/interface/engine_services.h"
 #include "vm/interface/limit_table.h"
 
@@ -24,6 +27,8 @@ struct ProcessOrigin {
   std::uint64_t blocked_signals = 0;
   Nanoseconds cpu_time = 0, children_cpu_time = 0;  // of earlier images
   int cpu_time_board = -1;                          // its descriptor (cpu_time_board.h)
+  int event_board = -1;                             // the same (events/event_board.h)
+  std::vector<std::uint64_t> event_slots;           // of the thread's events
   std::uint64_t affinity[2] = {~0ull, ~0ull};       // as Thread::affinity
   LimitTable limits = kNoLimits;
   Scheduling scheduling;

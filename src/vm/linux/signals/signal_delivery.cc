@@ -10,6 +10,7 @@
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_call.h"
 #include "vm/host/host_signals.h"
+#include "vm/linux/events/process_events.h"
 #include "vm/linux/process/clocks.h"
 #include "vm/linux/signals/core_file.h"
 #include "vm/linux/signals/futexes.h"
@@ -203,6 +204,7 @@ void post_to_thread(Process& process, KernelThread& thread, const siginfo_t& inf
 static void leave_behind(Process& process, int signal) {
   release_shared_futexes(process);
   publish_cpu_time(process);
+  if (process.inside_vfork == nullptr && process.events != nullptr) process.events->process_ends();
   if (process.inside_vfork == nullptr) process.services.write_statistics(128 + signal);
 }
 

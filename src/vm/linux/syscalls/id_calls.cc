@@ -10,8 +10,10 @@
 
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_call.h"
+#include "vm/linux/events/process_events.h"
 #include "vm/linux/syscalls/companions.h"
 #include "vm/linux/syscalls/credential_calls.h"
+#include "vm/linux/syscalls/event_calls.h"
 #include "vm/linux/syscalls/guest_call.h"
 #include "vm/linux/syscalls/thread_calls.h"
 
@@ -56,6 +58,7 @@ SyscallOutcome sys_with_pid(Call& call) {
 }
 
 SyscallOutcome sys_ioctl(Call& call) {
+  if (const auto outcome = ioctl_event(call)) return *outcome;
   const auto& ids = call.process.ids;
   if (call[1] == TIOCSPGRP) {
     const auto group = load_guest<int>(call[2]);
@@ -86,6 +89,7 @@ SyscallOutcome set_name(Call& call) {
   }
   call.self.name = name;
   if (call.thread().tid == call.process.leader_tid) prctl(PR_SET_NAME, name);
+  if (call.process.events != nullptr) call.process.events->note_name(call.self, false);
   return call.finish(0);
 }
 

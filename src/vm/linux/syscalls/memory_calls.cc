@@ -10,6 +10,7 @@
 #include "vm/host/host_call.h"
 #include "vm/linux/process/limits.h"
 #include "vm/linux/syscalls/credential_calls.h"
+#include "vm/linux/syscalls/event_calls.h"
 #include "vm/linux/syscalls/guest_call.h"
 
 namespace elision::vm {
@@ -55,12 +56,15 @@ bool fits(const Call& call, std::uint64_t address, std::uint64_t size, bool data
 }  // namespace
 
 SyscallOutcome sys_mmap(Call& call) {
+  if (const auto outcome = map_event(call)) return *outcome;
   if (call[5] % kPageBytes != 0) return call.finish(-EINVAL);
   const bool shared = (call.integer(3) & MAP_TYPE) != MAP_PRIVATE;
   if (!fits(call, call[0], call[1], is_data(call[2], shared), (call.integer(3) & MAP_FIXED) != 0))
     return call.finish(-ENOMEM);
-  return call.finish(
-      call.process.memory.map(call[0], call[1], call.integer(2), call.integer(3), call.integer(4), call[5]));
+  const long mapped =
+      call.process.memory.map(call[0], call[1], call.integer(2), call.integer(3), call.integer(4), call[5]);
+  if (mapped >= 0) note_mapping(call, static_cast<std::uint64_t>(mapped), call[1]);
+  return call.finish(mapped);
 }
 
 SyscallOutcome sys_munmap(Call& call) { return call.finish(call.process.memory.unmap(call[0], call[1])); }
@@ -80,7 +84,9 @@ SyscallOutcome sys_mprotect(Call& call) {
     const std::uint64_t grows = covered(call.process, call[0], page_up(call[1])).not_writable;
     if (!may_map(call.process, 0, grows)) return call.finish(-ENOMEM);
   }
-  return call.finish(call.process.memory.protect(call[0], call[1], call.integer(2)));
+  const long error = call.process.memory.protect(call[0], call[1], call.integer(2));
+  if (error == 0 && (call[2] & PROT_EXEC) != 0) note_mapping(call, call[0], call[1]);
+  return call.finish(error);
 }
 
 SyscallOutcome sys_pkey_mprotect(Call& call) {

@@ -14,10 +14,12 @@
 
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_call.h"
+#include "vm/linux/events/event_descriptors.h"
 #include "vm/linux/process/clocks.h"
 #include "vm/linux/signals/signal_descriptors.h"
 #include "vm/linux/signals/waiting.h"
 #include "vm/linux/syscalls/blocking_calls.h"
+#include "vm/linux/syscalls/event_calls.h"
 #include "vm/linux/syscalls/guest_call.h"
 #include "vm/linux/syscalls/signal_calls.h"
 
@@ -69,6 +71,7 @@ SyscallOutcome wait_for_any(Call& call, const Limit& limit, std::vector<pollfd> 
                             std::function<long()> question, std::function<void()> expire = {}) {
   const auto ask = [&process = call.process, &self = call.self, question = std::move(question)] {
     refresh_signal_descriptors(process, &self);
+    refresh_event_descriptors(process);
     return question();
   };
   const long result = ask();
@@ -221,6 +224,7 @@ SyscallOutcome sys_epoll_pwait2(Call& call) {
 }
 
 SyscallOutcome sys_fcntl(Call& call) {
+  if (const auto outcome = fcntl_event(call)) return *outcome;
   const ProcessIds& ids = call.process.ids;
   const int command = call.integer(1);
   if (command == F_SETOWN) call.arguments[2] = static_cast<std::uint64_t>(ids.to_host(call.integer(2)));

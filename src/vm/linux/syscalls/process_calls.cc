@@ -25,6 +25,7 @@
 #include "vm/host/host_limits.h"
 #include "vm/host/host_signals.h"
 #include "vm/host/reserved_descriptors.h"
+#include "vm/linux/events/process_events.h"
 #include "vm/linux/load/hand_over.h"
 #include "vm/linux/process/clocks.h"
 #include "vm/linux/process/limits.h"
@@ -84,6 +85,7 @@ void become_child(Call& call) {
   process.child_event = process.has_had_children = false;
   process.ended_threads_cpu_time = process.children_cpu_time = 0;
   process.refused_calls.clear();
+  const int parent_thread = call.thread().tid;
   KernelThread& self = call.self;
   self.pending.clear();
   self.robust_list = self.clear_child_tid = 0;
@@ -93,6 +95,15 @@ void become_child(Call& call) {
   self.waited = 0;
   self.started = process.services.now(self.thread);
   self.thread.tid = process.leader_tid = process.ids.next_tid();
+  if (process.events != nullptr) process.events->forked(self, process.ids.parent(), parent_thread);
+}
+
+/// What the child shares with its parent, and later processes with both.
+void prepare_boards(Process& process) {
+  process.cpu_time_board.make();
+  if (process.events == nullptr) return;
+  (void)process.events->board.make();
+  process.events->settle();
 }
 
 /// CLONE_CLEAR_SIGHAND: resets handlers to the default action.
@@ -175,7 +186,7 @@ class ChildDescriptor {
 SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack, std::uint64_t parent_tid,
                             std::uint64_t child_tid, std::uint64_t tls) {
   if ((flags & CLONE_SETTLS) != 0 && tls >= kAddressLimit) return call.finish(-EPERM);
-  call.process.cpu_time_board.make();
+  prepare_boards(call.process);
   const auto credentials = credentials_for_child(call.self);
   if (!credentials) return call.finish(credentials.failure());
   ChildDescriptor descriptor(call.pidfd_address);
@@ -316,7 +327,7 @@ int run_child(void* argument) {
 }
 
 SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
-  call.process.cpu_time_board.make();
+  prepare_boards(call.process);
   const auto credentials = credentials_for_child(call.self);
   if (!credentials) return call.finish(credentials.failure());
   // The host stores the descriptor before the child runs.
@@ -342,6 +353,7 @@ SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
   const int error = errno;
   remembered.put_back(call);
   call.services().end_vfork();
+  if (call.process.events != nullptr) call.process.events->vfork_is_over(call.self);
   call.process.has_had_children = true;
   set_host_mask(mask);
   munmap(host_stack, kChildStackBytes);
@@ -377,6 +389,10 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
     origin.children_cpu_time = process.children_cpu_time;
   }
   origin.cpu_time_board = process.cpu_time_board.descriptor_over_exec();
+  if (process.events != nullptr) {
+    origin.event_slots = process.events->over_exec(call.self);
+    origin.event_board = process.events->board.descriptor_over_exec();
+  }
   origin.limits = process.limits;
   origin.scheduling = call.self.scheduling;
   origin.answers_for_region = process.answers_for_region() && !process.services.region_is_complete();
@@ -399,6 +415,7 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   set_host_mask(mask);
   close(descriptor);
   if (origin.cpu_time_board >= 0) close(origin.cpu_time_board);
+  if (origin.event_board >= 0) close(origin.event_board);
   return call.finish(error);
 }
 

@@ -15,6 +15,7 @@
 #include "vm/linux/syscalls/child_waits.h"
 #include "vm/linux/syscalls/companions.h"
 #include "vm/linux/syscalls/credential_calls.h"
+#include "vm/linux/syscalls/event_calls.h"
 #include "vm/linux/syscalls/futex_calls.h"
 #include "vm/linux/syscalls/guest_call.h"
 #include "vm/linux/syscalls/id_calls.h"
@@ -357,7 +358,7 @@ constexpr SystemCall kRows[] = {
     {CALL(preadv), pass_through, {described(1, vectors_filled)}, kInside},
     {CALL(pwritev), pass_through, {described(1, vectors_in)}, kInside},
     {CALL(rt_tgsigqueueinfo), sys_rt_tgsigqueueinfo, {by_handler(3)}, kMayMakeReady},
-    {CALL(perf_event_open), not_implemented, {}, kInside},
+    {CALL(perf_event_open), sys_perf_event_open, {by_handler(0)}},
     {CALL(recvmmsg), sys_recvmmsg, {described(1, messages_received), by_handler(4)}, kBlocks | kMayMakeReady},
     {CALL(fanotify_init), pass_through, {}},
     {CALL(fanotify_mark), pass_through, {text(4)}},

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "vm/host/guest_memory.h"
+#include "vm/linux/events/process_events.h"
 #include "vm/linux/process/clocks.h"
 #include "vm/linux/signals/futexes.h"
 #include "vm/linux/syscalls/child_waits.h"
@@ -31,6 +32,7 @@ KernelThread* target_of(Call& call, int tid) {
 
 void drop_thread(Process& process, KernelThread& thread) {
   process.ended_threads_cpu_time += thread_cpu_time(process, thread);
+  if (process.events != nullptr) process.events->thread_ends(thread);
   std::erase_if(process.threads, [&](const auto& entry) { return entry.get() == &thread; });
 }
 
@@ -77,12 +79,14 @@ long add_thread(Call& call, std::vector<std::unique_ptr<KernelThread>>& list) {
   kernel->started = call.services().now(thread);
   if ((flags & CLONE_CHILD_CLEARTID) != 0) kernel->clear_child_tid = call[3];
   list.push_back(std::move(kernel));
+  if (call.process.events != nullptr) call.process.events->thread_made(call.self, *thread.kernel);
   return tid;
 }
 
 void end_process(Process& process, int exit_code) {
   release_shared_futexes(process);
   publish_cpu_time(process);
+  if (process.inside_vfork == nullptr && process.events != nullptr) process.events->process_ends();
   if (process.inside_vfork == nullptr) process.services.write_statistics(exit_code);
   _exit(process.answers_for_region() ? process.services.final_exit_code(exit_code) : exit_code);
 }

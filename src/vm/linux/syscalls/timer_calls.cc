@@ -22,6 +22,7 @@
 #include "vm/host/host_call.h"
 #include "vm/host/host_limits.h"
 #include "vm/host/reserved_descriptors.h"
+#include "vm/linux/events/event_descriptors.h"
 #include "vm/linux/process/clocks.h"
 #include "vm/linux/signals/signal_delivery.h"
 #include "vm/linux/syscalls/guest_call.h"
@@ -350,6 +351,7 @@ static SyscallOutcome close_by_call(Call& call, int number) {
   if (timer != call.process.descriptor_timers.end()) timers.push_back(timer->first);
   const SyscallOutcome outcome = pass_through(call);
   end_timers(call.process, timers);
+  end_closed_events(call.process);
   return outcome;
 }
 
@@ -383,6 +385,7 @@ SyscallOutcome sys_close_range(Call& call) {
   }
   up_to(std::uint64_t{last} + 1);
   end_timers(call.process, timers);
+  end_closed_events(call.process);
   return call.finish(result);
 }
 

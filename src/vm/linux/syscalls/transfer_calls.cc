@@ -16,6 +16,7 @@
 #include "vm/linux/signals/signal_descriptors.h"
 #include "vm/linux/signals/waiting.h"
 #include "vm/linux/syscalls/blocking_calls.h"
+#include "vm/linux/syscalls/event_calls.h"
 #include "vm/linux/syscalls/guest_call.h"
 
 namespace elision::vm {
@@ -210,6 +211,7 @@ bool is_nonblocking(int descriptor) {
 
 SyscallOutcome sys_read(Call& call) {
   if (const auto outcome = read_signals(call)) return *outcome;
+  if (const auto outcome = read_event(call)) return *outcome;
   return when_ready(call, POLLIN, [call] { return read_what_is_there(call); });
 }
 
