@@ -370,7 +370,7 @@ constexpr SystemCall kRows[] = {
     {CALL(sendmmsg), sys_sendmmsg, {described(1, messages_sent)}, kBlocks | kMayMakeReady},
     {CALL(setns), pass_through, {}},
     {CALL(getcpu), sys_getcpu, {by_handler(0), by_handler(1), not_reached(2)}, kInside},
-    {CALL(process_vm_readv), not_implemented, {}, kInside},
+    {CALL(process_vm_readv), sys_process_vm_readv, {by_handler(1), by_handler(3)}, kInside},
     {CALL(process_vm_writev), not_implemented, {}, kInside},
     {CALL(kcmp), pass_through, {perhaps_in(4, 12)}},
     {CALL(finit_module), not_permitted, {}, kInside},

@@ -40,6 +40,7 @@ TEST(SystemCalls, OthersAreUnknown) {
 const std::map<std::string, std::string> kPointers = {
     {"read", "1"},
     {"perf_event_open", "0"},
+    {"process_vm_readv", "13"},
     {"write", "1"},
     {"open", "0"},
     {"stat", "01"},

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <memory>
 
 #include "vm/host/guest_memory.h"
@@ -18,6 +19,7 @@
 #include "vm/linux/syscalls/blocking_calls.h"
 #include "vm/linux/syscalls/event_calls.h"
 #include "vm/linux/syscalls/guest_call.h"
+#include "vm/linux/syscalls/thread_calls.h"
 
 namespace elision::vm {
 namespace {
@@ -407,7 +409,61 @@ SyscallOutcome copy(Call& call, unsigned input_argument, unsigned output_argumen
   return outcome;
 }
 
+/// The vectors at `address`, as far as Linux looks at them before it copies. `ends` is where addresses end.
+OrErrno<std::vector<iovec>> load_pieces(std::uint64_t address, std::uint64_t count, std::uint64_t ends) {
+  if (count > kMaxVectors) return Errno{-EINVAL};
+  std::vector<iovec> pieces(count);
+  if (!copy_from_guest(pieces.data(), address, count * sizeof(iovec))) return Errno{-EFAULT};
+  for (const iovec& piece : pieces) {
+    if (static_cast<std::int64_t>(piece.iov_len) < 0) return Errno{-EINVAL};
+    const auto begin = reinterpret_cast<std::uint64_t>(piece.iov_base);
+    if (begin > ends || piece.iov_len > ends - begin) return Errno{-EFAULT};
+  }
+  std::erase_if(pieces, [](const iovec& piece) { return piece.iov_len == 0; });
+  return pieces;
+}
+
+/// Copies from the front of one list to the front of the other, up to the next page of either. Returns the
+/// bytes copied; 0: they cannot be read or written.
+std::uint64_t copy_page(std::vector<iovec>& to, std::vector<iovec>& from) {
+  const auto begin_of = [](const iovec& piece) { return reinterpret_cast<std::uint64_t>(piece.iov_base); };
+  const auto to_page_end = [](std::uint64_t address) { return page_down(address) + kPageBytes - address; };
+  const std::uint64_t target = begin_of(to.front()), source = begin_of(from.front());
+  const std::uint64_t size = std::min<std::uint64_t>(
+      {to.front().iov_len, from.front().iov_len, to_page_end(target), to_page_end(source)});
+  char bytes[kPageBytes];
+  if (!copy_from_guest(bytes, source, size) || !copy_to_guest(target, bytes, size)) return 0;
+  for (std::vector<iovec>* const list : {&to, &from}) {
+    iovec& piece = list->front();
+    piece.iov_base = static_cast<char*>(piece.iov_base) + size;
+    piece.iov_len -= size;
+    if (piece.iov_len == 0) list->erase(list->begin());
+  }
+  return size;
+}
+
 }  // namespace
+
+/// Of the process itself. Copies until an address is bad; that is an error only if nothing was copied.
+SyscallOutcome sys_process_vm_readv(Call& call) {
+  if (call[5] != 0) return call.finish(-EINVAL);
+  auto to = load_pieces(call[1], call[2], kAddressLimit);
+  if (!to) return call.finish(to.failure());
+  if (to->empty()) return call.finish(0);
+  auto from = load_pieces(call[3], call[4], ~std::uint64_t{0});
+  if (!from) return call.finish(from.failure());
+  if (from->empty()) return call.finish(0);
+  const int pid = call.integer(0);
+  if (pid != call.process.ids.pid() && find_thread(call.process, pid) == nullptr)
+    return call.finish(pid <= 0 || kill(call.process.ids.to_host(pid), 0) != 0 ? -ESRCH : -ENOSYS);
+  std::uint64_t copied = 0;
+  while (!to->empty() && !from->empty()) {
+    const std::uint64_t size = copy_page(*to, *from);
+    if (size == 0) return call.finish(copied > 0 ? static_cast<long>(copied) : -EFAULT);
+    copied += size;
+  }
+  return call.finish(static_cast<long>(copied));
+}
 
 SyscallOutcome sys_sendfile(Call& call) { return copy(call, 1, 0, 3); }
 SyscallOutcome sys_splice(Call& call) { return copy(call, 0, 2, 4); }

@@ -10,6 +10,7 @@
 
 namespace elision::vm {
 
+SyscallOutcome sys_process_vm_readv(Call& call);
 SyscallOutcome sys_read(Call& call);  // read, readv
 SyscallOutcome sys_write(Call& call);
 SyscallOutcome sys_writev(Call& call);
