@@ -26,6 +26,7 @@ constexpr RawEvent kRawEvents[] = {
     {0x003c | kInTransaction, EventKind::kTransactionCycles, true},
     {0x003c | kTransactionBits, EventKind::kCommittedCycles, true},
     {0x00c0, EventKind::kInstructions, false},
+    {0x0300, EventKind::kReferenceCycles, false},
     {0x00c5, EventKind::kBranchMisses, false},
     {0x4f2e, EventKind::kCacheReferences, false},
     {0x412e, EventKind::kCacheMisses, false},
@@ -68,10 +69,6 @@ NamedKind find(const Rows& rows, std::uint64_t config) {
   return row != std::end(rows) ? NamedKind{row->kind, 0} : NamedKind{EventKind::kNothing, -ENOENT};
 }
 
-bool has_transactions(const MachineIdentity& machine) {
-  return (" " + machine.flags + " ").find(" rtm ") != std::string::npos;
-}
-
 NamedKind raw_kind(std::uint64_t config, const MachineIdentity& machine) {
   const auto row = std::find_if(std::begin(kRawEvents), std::end(kRawEvents),
                                 [&](const RawEvent& r) { return r.config == config; });
@@ -88,6 +85,10 @@ std::uint64_t sum_of(const machine::CpuCounts& counts, std::initializer_list<Har
 }
 
 }  // namespace
+
+bool has_transactions(const MachineIdentity& machine) {
+  return (" " + machine.flags + " ").find(" rtm ") != std::string::npos;
+}
 
 NamedKind kind_named(const perf_event_attr& attr, const MachineIdentity& machine) {
   switch (attr.type) {

@@ -46,6 +46,9 @@ struct NamedKind {
 };
 NamedKind kind_named(const perf_event_attr& attr, const MachineIdentity& machine);
 
+/// Whether there are events of transactions.
+bool has_transactions(const MachineIdentity& machine);
+
 std::uint64_t value_of(EventKind kind, const ThreadCounts& counts);
 
 /// Whether an overflow of the kind interrupts at once. The others are only counted.

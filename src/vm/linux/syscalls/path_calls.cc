@@ -20,6 +20,7 @@
 #include "vm/host/reserved_descriptors.h"
 #include "vm/linux/signals/waiting.h"
 #include "vm/linux/syscalls/blocking_calls.h"
+#include "vm/linux/syscalls/event_source_files.h"
 #include "vm/linux/syscalls/guest_call.h"
 #include "vm/linux/syscalls/path_translation.h"
 #include "vm/linux/syscalls/system_calls.h"
@@ -58,7 +59,7 @@ long open_synthetic(const std::string& contents, int flags) {
 
 /// The path of an open folder; empty if it has none.
 std::string folder_of(int descriptor) {
-  char path[64];
+  char path[256];
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
   const ssize_t size = readlink(link.c_str(), path, sizeof path);
   return size > 0 && size < static_cast<ssize_t>(sizeof path)
@@ -77,28 +78,27 @@ struct FolderEntry {
 
 std::size_t name_offset(const Call& call) { return call.number == SYS_getdents ? 18 : 19; }
 
-std::string thread_entry(const Call& call, const std::string& name, std::uint64_t number) {
+std::string folder_entry(const Call& call, const std::string& name, std::uint64_t number, std::uint8_t type) {
   std::string entry(name_offset(call), '\0');
   entry += name;
   entry.resize((entry.size() + 9) / 8 * 8);  // room for the zero, and for the type of getdents
   const FolderEntry head{number, static_cast<std::int64_t>(number), static_cast<std::uint16_t>(entry.size()),
-                         DT_DIR};
+                         type};
   std::memcpy(entry.data(), &head, name_offset(call));
-  if (call.number == SYS_getdents) entry.back() = DT_DIR;
+  if (call.number == SYS_getdents) entry.back() = static_cast<char>(type);
   return entry;
 }
 
 /// Lists as many entries as fit into the buffer. The position in the host's folder counts the entries listed
 /// so far.
-SyscallOutcome list_threads(Call& call) {
+SyscallOutcome list_folder(Call& call, std::vector<std::string> names, std::uint8_t type) {
   const long position = host_call(SYS_lseek, call[0], 0, SEEK_CUR);
   if (position < 0) return call.finish(position);
-  std::vector<std::string> names = {".", ".."};
-  for (const auto& thread : call.process.threads) names.push_back(std::to_string(thread->thread.tid));
+  names.insert(names.begin(), {".", ".."});
   std::string all;
   auto next = static_cast<std::size_t>(position);
   for (; next < names.size(); ++next) {
-    const std::string entry = thread_entry(call, names[next], next + 1);
+    const std::string entry = folder_entry(call, names[next], next + 1, type);
     if (all.size() + entry.size() > call[2]) break;
     all += entry;
   }
@@ -106,6 +106,12 @@ SyscallOutcome list_threads(Call& call) {
   if (!copy_to_guest(call[1], all.data(), all.size())) return call.finish(-EFAULT);
   host_call(SYS_lseek, call[0], next, SEEK_SET);
   return call.finish(static_cast<long>(all.size()));
+}
+
+SyscallOutcome list_threads(Call& call) {
+  std::vector<std::string> names;
+  for (const auto& thread : call.process.threads) names.push_back(std::to_string(thread->thread.tid));
+  return list_folder(call, std::move(names), DT_DIR);
 }
 
 /// Removes the entries of reserved descriptors; returns the remaining size.
@@ -124,10 +130,21 @@ std::size_t drop_reserved_descriptors(const Call& call, std::vector<char>& entri
   return kept;
 }
 
+/// The path that openat names by its place in a folder of event_source_files.h.
+std::optional<std::string> path_in_event_source(const Call& call) {
+  if (call.integer(0) == AT_FDCWD) return std::nullopt;
+  const auto folder = event_source_folder_of(folder_of(call.integer(0)));
+  const auto name = folder ? load_guest_string(call[1]) : std::nullopt;
+  return name && !name->starts_with("/") ? std::optional(*folder + "/" + *name) : std::nullopt;
+}
+
 SyscallOutcome open_path(Call& call, unsigned argument, int flags) {
-  if (const auto path = special_path(call[argument])) {
+  auto path = special_path(call[argument]);
+  if (!path && argument == 1) path = path_in_event_source(call);
+  if (path) {
     if (const auto contents = synthetic_file(call.process, *path))
       return call.finish(open_synthetic(*contents, flags));
+    if (event_source_folder(call.process, *path)) return call.finish(open_event_source_folder(*path, flags));
     return with_translated_path(call, argument);
   }
   return open_or_wait(call, argument, flags);
@@ -218,6 +235,9 @@ SyscallOutcome sys_getdents(Call& call) {
   const std::string folder = folder_of(call.integer(0));
   const std::string own = "/proc/" + std::to_string(call.process.ids.host_pid());
   if (folder == own + "/task") return list_threads(call);
+  if (const auto shown = event_source_folder_of(folder))
+    if (auto names = event_source_folder(call.process, *shown))
+      return list_folder(call, std::move(*names), DT_UNKNOWN);
   if (folder != own + "/fd" && folder != own + "/fdinfo") return pass_through(call);
   std::vector<char> entries(std::min<std::uint64_t>(call[2], 1u << 20));
   std::size_t kept = 0;

@@ -7,8 +7,10 @@
 #include <sstream>
 
 #include "vm/host/host_limits.h"
+#include "vm/linux/events/event_attributes.h"
 #include "vm/linux/process/clocks.h"
 #include "vm/linux/process/limits.h"
+#include "vm/linux/syscalls/event_source_files.h"
 #include "vm/linux/syscalls/vsyscall.h"
 
 namespace elision::vm {
@@ -256,6 +258,10 @@ std::string status_text(const Process& process) {
   return text;
 }
 
+std::string paranoid(const Process&) { return std::to_string(kParanoid) + "\n"; }
+std::string most_samples(const Process&) { return std::to_string(kMostSamplesPerSecond) + "\n"; }
+std::string most_stack_entries(const Process&) { return std::to_string(kMostStackEntries) + "\n"; }
+
 constexpr struct {
   const char* path;
   MakeFile make;
@@ -274,6 +280,9 @@ constexpr struct {
     {"/proc/self/stat", status_line},
     {"/proc/self/statm", memory_pages},
     {"/proc/self/status", status_text},
+    {"/proc/sys/kernel/perf_event_max_sample_rate", most_samples},
+    {"/proc/sys/kernel/perf_event_max_stack", most_stack_entries},
+    {"/proc/sys/kernel/perf_event_paranoid", paranoid},
     {"/sys/devices/system/cpu/online", cpu_range},
     {"/sys/devices/system/cpu/possible", cpu_range},
     {"/sys/devices/system/cpu/present", cpu_range},
@@ -311,12 +320,16 @@ std::string shared_memory_name(const Process& process, const std::string& path) 
 }  // namespace
 
 bool may_need_translation(const std::string& path) {
-  return path.starts_with("/proc/") || path.starts_with(kSharedMemory) ||
+  return path.starts_with("/proc/") || path.starts_with(kSharedMemory) || is_event_source(path) ||
          path.starts_with("/sys/devices/system/cpu/") || path.starts_with("/sys/devices/system/node/");
 }
 
 std::string translate_path(const Process& process, const std::string& path, Links links) {
   if (path.starts_with(kSharedMemory)) return shared_memory_name(process, path);
+  // Files and folders of the host stand for them where a call only asks what kind they are.
+  if (event_source_file(process, path)) return "/proc/self/comm";
+  if (event_source_folder(process, path)) return "/proc/self/.";
+  if (is_event_source(path)) return "/proc/self/none";
   if (!path.starts_with("/proc/")) return path;
   std::string result = path;
   const std::string own = "/proc/" + std::to_string(process.ids.pid());
@@ -338,6 +351,7 @@ std::string translate_path(const Process& process, const std::string& path, Link
 std::optional<std::string> synthetic_file(const Process& process, const std::string& path) {
   if (!may_need_translation(path)) return std::nullopt;
   const LiftedLimits lifted;
+  if (auto file = event_source_file(process, path)) return file;
   const std::string plain = translate_path(process, path);
   if (auto name = thread_name_file(process, plain)) return name;
   if (auto topology = topology_file(process, plain)) return topology;
