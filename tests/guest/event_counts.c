@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // perf_event_open: counting. Threads, children and programs inherit events; groups, formats, ioctls, errors.
-// Prints "COUNT events" lines for event_counts_test.py, which compares them with the machine's own
-// statistics.
+// With the argument "whole", prints what tests/programs/events_test.py compares with the statistics.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -235,13 +234,13 @@ static void test_errors(void) {
 
 /// Counts all that the process does: the statistics say the same.
 static int whole_run(void) {
-  const char* const names[] = {"begins", "commits", "aborts"};
-  const unsigned long long configs[] = {kStart, kCommit, kAbort};
-  int events[3];
-  for (int i = 0; i < 3; ++i) events[i] = open_counter(PERF_TYPE_RAW, configs[i]);
+  const char* const names[] = {"begins", "commits", "aborts", "instructions"};
+  const unsigned long long configs[] = {kStart, kCommit, kAbort, 0xc0};
+  int events[4];
+  for (int i = 0; i < 4; ++i) events[i] = open_counter(PERF_TYPE_RAW, configs[i]);
   transactions();
   aborts();
-  for (int i = 0; i < 3; ++i) printf("%s %llu\n", names[i], (unsigned long long)count_of(events[i]));
+  for (int i = 0; i < 4; ++i) printf("%s %llu\n", names[i], (unsigned long long)count_of(events[i]));
   return 0;
 }
 

@@ -4,6 +4,7 @@
 // The obstacle is what keeps copies of the process from running on by themselves. Prints the sum of all
 // sections, and both halves of its file.
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -73,6 +74,12 @@ void meet(const std::string& obstacle) {
   if (obstacle == "pipe") {
     int ends[2];
     (void)!pipe(ends);
+  }
+  if (obstacle == "event") {
+    perf_event_attr attr{};
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_TASK_CLOCK;
+    syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
   }
   if (obstacle == "process") {
     if (fork() == 0) _exit(0);

@@ -126,6 +126,7 @@ def test_early_snapshots_wait_for_the_library(words, serve, copy, at):
     ("limit", "changes a limit of another process"),
     ("output", "calls dup3"),
     ("pipe", "calls pipe2"),
+    ("event", "calls perf_event_open"),
     ("process", "starts a process"),
     ("thread", "starts a thread"),
     ("program", "calls execve"),

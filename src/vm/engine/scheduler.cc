@@ -449,8 +449,8 @@ void Scheduler::end_vfork() {
   parent.instructions = saved.instructions;
   parent.counts = saved.counts;  // without the child's
   parent.counts_of_cpu = counts_of_cpu(*saved.cpu);
-  set_next_look(*saved.cpu, parent.counts);
   saved.cpu->thread = &parent.thread;
+  set_next_look(*saved.cpu, parent.counts);
   saved.cpu->in_heap = false;
   share_cpu(*saved.cpu, true);
 }
