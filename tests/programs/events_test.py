@@ -30,7 +30,7 @@ def perf():
 
 def counted(text, event):
     """What a line of perf stat says."""
-    match = re.search(rf"^ *([\d,.]+) +(?:msec +)?{re.escape(event)}\b", text, re.MULTILINE)
+    match = re.search(rf"^ *([\d,.]+) +(?:msec +)?{re.escape(event)}(?=\s)", text, re.MULTILINE)
     assert match, f"no {event} in {text}"
     return float(match[1].replace(",", ""))
 
@@ -96,3 +96,14 @@ def test_perf_lists_the_events(elision, perf):
     with_rtm = elision.vm([perf, "list", "pmu"], ["--machine", "xeon-e5-2697v4"]).stdout
     for event in ("tx-start", "tx-commit", "tx-abort", "tx-conflict", "tx-capacity"):
         assert re.search(rf"{event} OR cpu/{event}/", with_rtm)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_event_of_the_list_can_be_counted(elision, counts, perf, machine):
+    folder = "/sys/bus/event_source/devices/cpu/events"
+    names = elision.vm(["ls", folder], ["--machine", machine]).stdout.split()
+    assert len(names) >= 13
+    for name in names:
+        ending = elision.vm([perf, "stat", "-e", f"cpu/{name}/", "--", counts, "transactions"], ["--machine", machine])
+        assert ending.status == 0
+        assert counted(ending.stderr, f"cpu/{name}/") >= 0
