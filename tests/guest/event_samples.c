@@ -461,6 +461,7 @@ static void test_threads(void) {
   attr.sample_type = PERF_SAMPLE_TID;
   attr.inherit = 1;
   struct ring rings[4];
+  if (sysconf(_SC_NPROCESSORS_ONLN) != 4) return;
   for (int cpu = 0; cpu < 4; ++cpu) rings[cpu] = map_ring(open_event(&attr, 0, cpu, -1, 0), kDataPages);
   pthread_t threads[6];
   for (int i = 0; i < 6; ++i) pthread_create(&threads[i], NULL, sampled_thread, NULL);
