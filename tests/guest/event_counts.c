@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -110,7 +111,7 @@ static void* thread_of_transactions(void* unused) {
   return unused;
 }
 
-static void test_inheritance(void) {
+static void test_inheritance(const char* self) {
   struct perf_event_attr attr = attributes(PERF_TYPE_RAW, kStart);
   const int own = open_event(&attr, 0, -1, -1, 0);
   attr.inherit = 1;
@@ -139,6 +140,15 @@ static void test_inheritance(void) {
   }
   waitpid(killed, &status, 0);
   EXPECT_EQUAL(count_of(all), 6 * kTransactions);
+  char* const arguments[] = {(char*)self, (char*)"transactions", NULL};
+  pid_t spawned = 0;
+  EXPECT_EQUAL(posix_spawn(&spawned, self, NULL, NULL, arguments, NULL), 0);  // by vfork
+  waitpid(spawned, &status, 0);
+  EXPECT_EQUAL(status, 0);
+  EXPECT_EQUAL(count_of(own), kTransactions);
+  EXPECT_EQUAL(count_of(all), 7 * kTransactions);
+  transactions();
+  EXPECT_EQUAL(count_of(own), 2 * kTransactions);
   close(own), close(all);
 }
 
@@ -250,7 +260,7 @@ int main(int argc, char** argv) {
   test_counting();
   test_transactions();
   test_group();
-  test_inheritance();
+  test_inheritance(argv[0]);
   test_other_thread();
   test_exec(argv[0]);
   test_cpus();

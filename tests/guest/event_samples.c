@@ -450,6 +450,26 @@ static void test_records(void) {
   unmap(&ring);
 }
 
+/// An event whose ring has been closed with the other event writes nowhere, also when the next event takes
+/// the other's place.
+static void test_closed_ring(void) {
+  struct perf_event_attr attr = attributes(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+  attr.sample_period = 100000;
+  attr.sample_type = PERF_SAMPLE_IP;
+  struct perf_event_attr silent = attributes(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+  struct ring first = map_ring(open_event(&silent, 0, -1, -1, 0), 1);
+  const int event = open_event(&attr, 0, -1, -1, 0);
+  EXPECT_EQUAL(ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, first.event), 0);
+  long_work(300000);
+  EXPECT_EQUAL(next_record(&first, record), PERF_RECORD_SAMPLE);
+  unmap(&first);
+  struct ring second = map_ring(open_event(&silent, 0, -1, -1, 0), 1);
+  long_work(300000);
+  EXPECT_EQUAL(next_record(&second, record), 0);
+  unmap(&second);
+  close(event);
+}
+
 /// More threads than CPUs, all of which inherit the event: each has its own period.
 static void* sampled_thread(void* unused) {
   long_work(1000000);
@@ -488,6 +508,7 @@ int main(void) {
   test_signals();
   test_poll();
   test_records();
+  test_closed_ring();
   test_threads();
   printf("%s\n", failures == 0 ? "ok" : "failed");
   return failures != 0;

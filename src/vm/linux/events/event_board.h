@@ -31,6 +31,7 @@ struct EventSlot {
   int thread;                        // its number in the guest
   int cpu;                           // -1: any
   int leader;                        // of its group: a slot, perhaps this one
+  std::uint64_t leader_id;
   EventKind kind;
   perf_event_attr attr;
 
@@ -48,6 +49,7 @@ struct EventSlot {
   std::atomic<int> descriptor;    // which the signal names
   std::atomic<bool> ready;        // the pipe holds a byte
 
+  std::atomic<std::uint64_t> output_id;
   std::atomic<int> output;                // the slot into whose ring it writes
   std::atomic<std::uint64_t> ring_pages;  // of data; 0 with `ring_mapped`: only the first page
   std::atomic<bool> ring_mapped;
@@ -81,6 +83,8 @@ class EventBoard {
   /// Slots in use are below it.
   int end() const { return header_ == nullptr ? 0 : header_->end.load(); }
   std::uint64_t next_id() { return ++header_->ids; }
+  /// Whether `slot` still is the event with that number.
+  bool is(int slot, std::uint64_t id) const { return slots_[slot].id == id && is_open(slot); }
   /// Where the ring of `slot` lies in the file.
   static std::uint64_t ring_offset(int slot);
 

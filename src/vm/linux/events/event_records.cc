@@ -243,8 +243,8 @@ bool ProcessEvents::write(int slot, KernelThread& thread, std::vector<char> reco
   EventSlot& event = board[slot];
   const int output = event.output;
   EventSlot& owner = board[output];
-  MappedRing* const ring = ring_of(output);
-  if (ring == nullptr || ring->memory == nullptr) return false;
+  MappedRing* const ring = owner.id == event.output_id ? ring_of(output) : nullptr;
+  if (ring == nullptr) return false;
   end_record(record);
   const RingLock lock(owner.ring_lock);
   auto* const page = reinterpret_cast<perf_event_mmap_page*>(ring->memory);

@@ -21,15 +21,12 @@ bool is_on(const EventSlot& slot, unsigned cpu) {
 
 }  // namespace
 
-bool ProcessEvents::is_current(const Counter& counter) const {
-  return board[counter.slot].id == counter.id && board.is_open(counter.slot);
-}
+bool ProcessEvents::is_current(const Counter& counter) const { return board.is(counter.slot, counter.id); }
 
 /// A group counts as one: not without its leader.
 bool ProcessEvents::is_effective(const EventSlot& slot) const {
   if (!slot.enabled) return false;
-  const EventSlot& leader = board[slot.leader];
-  return &leader == &slot || leader.state != EventSlot::kOpen || leader.enabled;
+  return !board.is(slot.leader, slot.leader_id) || board[slot.leader].enabled;
 }
 
 ProcessEvents::Counter ProcessEvents::counter_of(int slot) const {
@@ -71,7 +68,9 @@ void ProcessEvents::refresh(KernelThread& thread, ThreadEvents& events) {
   events.limited = limits.any();
 }
 
+/// The child of a vfork is no thread of this process, though it runs in the place of one.
 void ProcessEvents::settle() {
+  if (process_.inside_vfork != nullptr) return;
   for (auto& [thread, events] : threads_) settle(*thread, events);
 }
 
@@ -250,8 +249,9 @@ void ProcessEvents::forked(KernelThread& self, int parent_process, int parent_th
 void ProcessEvents::vfork_is_over(KernelThread& self) {
   const auto found = threads_.find(&self);
   if (found == threads_.end()) return;
+  found->second.settled = process_.services.counts(self.thread);
   found->second.limited = true;
-  restart(self, found->second);
+  refresh(self, found->second);
 }
 
 std::vector<std::uint64_t> ProcessEvents::over_exec(KernelThread& self) {
@@ -261,9 +261,13 @@ std::vector<std::uint64_t> ProcessEvents::over_exec(KernelThread& self) {
   settle();
   const auto found = threads_.find(&self);
   if (found == threads_.end()) return slots;
-  for (const Counter& counter : found->second.counters)
-    if (is_current(counter) && !board[counter.slot].attr.remove_on_exec)
-      slots.push_back(static_cast<std::uint64_t>(counter.slot));
+  const bool is_child = process_.inside_vfork != nullptr;
+  for (const Counter& counter : found->second.counters) {
+    const perf_event_attr& attr = board[counter.slot].attr;
+    if (!is_current(counter) || attr.remove_on_exec) continue;
+    if (is_child && (!attr.inherit || attr.inherit_thread)) continue;
+    slots.push_back(static_cast<std::uint64_t>(counter.slot));
+  }
   return slots;
 }
 
@@ -299,7 +303,7 @@ std::vector<std::uint64_t> ProcessEvents::values(int slot) {
   std::vector<int> members{slot};
   if (event.leader == slot)
     for (int each = 0; each < board.end(); ++each)
-      if (each != slot && board.is_open(each) && board[each].leader == slot) members.push_back(each);
+      if (each != slot && board.is_open(each) && board[each].leader_id == event.id) members.push_back(each);
   std::sort(members.begin() + 1, members.end(), [&](int a, int b) { return board[a].id < board[b].id; });
   values.push_back(members.size());
   if ((format & PERF_FORMAT_TOTAL_TIME_ENABLED) != 0) values.push_back(event.time_enabled);

@@ -118,9 +118,9 @@ std::uint64_t room_of(const Call& call) {
 template <class Change>
 void change_state(ProcessEvents& events, int slot, bool whole_group, Change change) {
   events.settle();
-  const int leader = events.board[slot].leader;
+  const std::uint64_t leader = events.board[slot].leader_id;
   for (int each = 0; each < events.board.end(); ++each)
-    if (each == slot || (whole_group && events.board.is_open(each) && events.board[each].leader == leader))
+    if (each == slot || (whole_group && events.board.is_open(each) && events.board[each].leader_id == leader))
       change(events.board[each]);
   events.event_changed();
 }
@@ -149,6 +149,7 @@ long refresh(ProcessEvents& events, int slot, int more) {
 long set_output(const Call& call, EventBoard& board, int slot) {
   const int descriptor = call.integer(2);
   if (descriptor == -1) {
+    board[slot].output_id = board[slot].id.load();
     board[slot].output = slot;
     return 0;
   }
@@ -158,6 +159,7 @@ long set_output(const Call& call, EventBoard& board, int slot) {
   const EventSlot& other = board[output];
   const bool same = event.cpu == other.cpu && (event.cpu >= 0 || event.thread == other.thread);
   if (output == slot || !same || other.output != output || event.ring_mapped) return -EINVAL;
+  board[slot].output_id = other.id.load();
   board[slot].output = output;
   return 0;
 }
@@ -206,9 +208,10 @@ SyscallOutcome sys_perf_event_open(Call& call) {
   if (slot == kNoEvent) return call.finish(-EMFILE);
   EventSlot& event = events.board[slot];
   fill(event, slot, *attr, *target, named.kind);
-  event.id = events.board.next_id();
+  event.id = event.leader_id = events.board.next_id();
+  event.output_id = event.id.load();
   event.cpu = call.integer(2);
-  if (*leader != kNoEvent) event.leader = *leader;
+  if (*leader != kNoEvent) event.leader = *leader, event.leader_id = events.board[*leader].id;
   event.period = first_period(*attr, named.kind, call.process.identity);
   const long descriptor = open_event_descriptor(call.process, slot, (call[4] & PERF_FLAG_FD_CLOEXEC) != 0);
   if (descriptor < 0) {
