@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/uio.h>
+#include <time.h>
 
 #include "event_rules.h"
 
@@ -340,9 +340,31 @@ static void test_interrupts(int precise) {
   unmap(&ring);
 }
 
-static volatile int signals, hung_up;
-static volatile uint64_t signal_ip;
-static volatile int signal_descriptor;
+static uint64_t nanoseconds_of_work(void) {
+  struct timespec begin, end;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  long_work(1000000);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  return (uint64_t)(end.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)end.tv_nsec -
+         (uint64_t)begin.tv_nsec;
+}
+
+/// In virtual time: counting costs nothing, each sample an interrupt.
+static void test_cost(void) {
+  const uint64_t plain = nanoseconds_of_work();
+  const int counter = open_counter(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+  const uint64_t counting = nanoseconds_of_work();
+  close(counter);
+  struct perf_event_attr attr = attributes(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+  attr.sample_period = 20000;  // 100 samples
+  const int event = open_event(&attr, 0, -1, -1, 0);
+  const uint64_t sampling = nanoseconds_of_work();
+  close(event);
+  EXPECT(counting < plain + plain / 50 && plain < counting + counting / 50);
+  EXPECT(sampling > plain + 100 * 500 && sampling < plain + 100 * 10000);
+}
+
+static volatile int signals, hung_up, signal_descriptor;
 
 static void on_overflow(int number, siginfo_t* info, void* context) {
   (void)number, (void)context;
@@ -505,6 +527,7 @@ int main(void) {
   test_conflicts();
   test_interrupts(0);
   test_interrupts(1);
+  test_cost();
   test_signals();
   test_poll();
   test_records();
