@@ -145,7 +145,9 @@ bool ProcessEvents::overflow(KernelThread& thread, const CountInterrupt& interru
 
 void ProcessEvents::emit(const Overflow& overflow, std::vector<EventSignal>& signals) {
   EventSlot& slot = board[overflow.slot];
-  const bool is_last = slot.overflows_left > 0 && --slot.overflows_left == 0;
+  const bool is_limited = slot.overflows_left > 0;
+  if (is_limited) --slot.overflows_left;
+  const bool is_last = is_limited && slot.overflows_left == 0;
   if (is_last) slot.enabled = false;
   if (write(overflow.slot, overflow.thread, sample(overflow))) wake(overflow.slot);
   add_signal(slot, is_last, signals);

@@ -26,12 +26,8 @@ struct EventSignal {
 
 class ProcessEvents {
  public:
-  ProcessEvents(Process& process, int inherited_board) : process_(process), board(inherited_board) {}
+  ProcessEvents(Process& process, int inherited_board) : board(inherited_board), process_(process) {}
 
- private:
-  Process& process_;
-
- public:
   EventBoard board;
 
   /// Takes in what other processes have changed. Cheap while they have not.
@@ -117,6 +113,7 @@ class ProcessEvents {
   void note(KernelThread& self, Wants wants, Make make);
   void note_task(KernelThread& self, bool begins, int pid, int parent_pid, int tid, int parent_tid);
 
+  Process& process_;
   std::map<KernelThread*, ThreadEvents> threads_;
   std::map<int, MappedRing> rings_;
   std::uint64_t seen_changes_ = 0;
