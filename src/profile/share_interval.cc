@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/share_interval.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace elision::profile {
+namespace {
+
+constexpr double kNormalQuantile = 1.959963984540054;  // of 97.5 %: 2.5 % lie beyond either end
+
+}  // namespace
+
+ShareInterval interval_of_share(double share, double samples) {
+  if (!(samples > 0)) return {};
+  const double p = std::clamp(share, 0.0, 1.0);
+  const double z2 = kNormalQuantile * kNormalQuantile / samples;
+  const double centre = p + z2 / 2;
+  const double half = std::sqrt(z2 * (p * (1 - p) + z2 / 4));
+  // Rounding must not move an end past the share itself.
+  return {std::clamp((centre - half) / (1 + z2), 0.0, p), std::clamp((centre + half) / (1 + z2), p, 1.0)};
+}
+
+}  // namespace elision::profile

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// How sure a share is that is known from samples. Pure.
+#pragma once
+
+namespace elision::profile {
+
+inline constexpr double kShareConfidence = 0.95;
+
+struct ShareInterval {
+  double low = 0;
+  double high = 1;
+};
+
+/// Where the share of all time lies, with the confidence above, if `share` of `samples` is what was seen:
+/// Wilson's score interval (Journal of the American Statistical Association 22, 1927), which also holds for
+/// shares near 0 and 1. It takes samples as independent. Looks at several threads at one moment are not quite
+/// that.
+ShareInterval interval_of_share(double share, double samples);
+
+}  // namespace elision::profile
