@@ -14,6 +14,7 @@
 #include "cli/options/output_format.h"
 #include "cli/profile_file.h"
 #include "cli/show/format.h"
+#include "cli/show/paths_json.h"
 #include "cli/show/paths_text.h"
 #include "cli/show/why_json.h"
 #include "cli/show/why_text.h"
@@ -47,13 +48,20 @@ std::string heading(const ProfileFile& file) {
 
 nlohmann::json report_json(const ProfileFile& file, const experiment::Block& block) {
   nlohmann::ordered_json json{{"version", 1},
+                              {"kind", "profile"},  // a comparison has none
+                              {"elision", ELISION_VERSION},
                               {"program", file.program},
                               {"where", file.where},
                               {"design", file.design},
-                              {"seconds", 1e-9 * file.profile.wall_ns}};
+                              {"seconds", 1e-9 * file.profile.wall_ns},
+                              {"thread_seconds", 1e-9 * file.profile.thread_ns()}};
   const std::optional<experiment::Why>& why = block.rows.front().why;
   json["why"] = why ? experiment::why_json(*why) : nullptr;
   json["diagnosis"] = block.diagnosis ? experiment::diagnosis_json(*block.diagnosis) : nullptr;
+  json["unexplained"] = block.unexplained ? experiment::unexplained_json(*block.unexplained) : nullptr;
+  json["time_intervals"] = time_intervals_json(file.profile);
+  json["threads"] = threads_json(file.profile);
+  json["call_paths"] = call_paths_json(file.profile);
   return json;
 }
 

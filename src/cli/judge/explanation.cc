@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "cli/experiment/execute.h"
@@ -64,6 +65,7 @@ LockReport lock_report(const profile::Lock& lock, bool estimated) {
     report.place.line = lock.site.line;
   }
   report.address = lock.place.address;
+  report.title = profile::name_of(lock);
   for (const profile::Place& site : lock.other_sites) report.other_sites.push_back(source_place(site));
   report.naming = !lock.place.name.empty() ? LockNaming::kSymbol
                   : has_site               ? LockNaming::kCalledFrom
@@ -82,9 +84,34 @@ LockReport lock_report(const profile::Lock& lock, bool estimated) {
   report.hold_seconds = kSecondsPerNs * lock.holds_ns;
   report.mean_hold_seconds = report.hold_seconds / sections;
   if (!estimated) report.line_wait_seconds = kSecondsPerNs * lock.line_waits_ns;
+  report.attempts = lock.attempts;
+  report.commits = lock.commits;
+  report.fallbacks = lock.fallbacks;
+  report.aborted_seconds = kSecondsPerNs * lock.aborted_ns;
   for (const auto& [cause, count] : lock.aborts) report.aborts[cause] = static_cast<std::uint64_t>(count);
   for (const profile::Conflict& conflict : lock.conflicts) report.conflicts.push_back(conflict_of(conflict));
   return report;
+}
+
+/// Those at which most time is lost, by waiting and in attempts that aborted, in the profile's order.
+std::vector<std::size_t> locks_to_show(const std::vector<profile::Lock>& locks) {
+  std::vector<std::size_t> shown(locks.size());
+  std::iota(shown.begin(), shown.end(), 0);
+  std::stable_sort(shown.begin(), shown.end(), [&locks](std::size_t a, std::size_t b) {
+    return locks[a].waits_ns + locks[a].aborted_ns > locks[b].waits_ns + locks[b].aborted_ns;
+  });
+  shown.resize(std::min(shown.size(), kMostLocks));
+  std::sort(shown.begin(), shown.end());
+  return shown;
+}
+
+/// In the code of lock number `lock`; nothing without call paths.
+std::optional<double> overhead_seconds(const Profile& profile, std::size_t lock) {
+  if (profile.paths.empty()) return std::nullopt;
+  double ns = 0;
+  for (const profile::Path& path : profile.paths)
+    if (path.state == profile::State::kOverhead && path.lock == lock) ns += path.ns;
+  return kSecondsPerNs * ns;
 }
 
 Why why_of(const Profile& profile) {
@@ -94,9 +121,9 @@ Why why_of(const Profile& profile) {
   const double all = profile.thread_ns();
   for (std::size_t i = 0; all > 0 && i < profile::kStates; ++i) why.time[i] = profile.times[i] / all;
   why.lock_count = profile.locks.size();
-  for (const profile::Lock& lock : profile.locks) {
-    if (why.locks.size() == kMostLocks) break;
-    why.locks.push_back(lock_report(lock, profile.acquisitions_estimated));
+  for (const std::size_t i : locks_to_show(profile.locks)) {
+    why.locks.push_back(lock_report(profile.locks[i], profile.acquisitions_estimated));
+    why.locks.back().overhead_seconds = overhead_seconds(profile, i);
   }
   return why;
 }

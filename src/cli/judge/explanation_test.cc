@@ -159,6 +159,30 @@ TEST_F(Explained, TenLocksAreReported) {
   EXPECT_EQ(explained(elided).front().rows[1].why->lock_count, 20u);
 }
 
+TEST_F(Explained, LocksWithMostLostTimeAreAmongTheTen) {
+  profile::Profile elided = contended();
+  elided.locks.resize(20, elided.locks.front());
+  elided.locks[19].place.name = "aborting_lock";
+  elided.locks[19].waits_ns = 0;
+  elided.locks[19].aborted_ns = 5000;
+  const std::vector<LockReport> locks = explained(elided).front().rows[1].why->locks;
+  EXPECT_EQ(locks.size(), 10u);
+  EXPECT_EQ(locks.back().place.name, "aborting_lock");
+  EXPECT_EQ(locks.back().aborted_seconds, 5e-6);
+}
+
+TEST_F(Explained, OverheadOfALockIsThatOfItsCallPaths) {
+  profile::Profile elided = contended();
+  const auto overhead = [&] { return explained(elided).front().rows[1].why->locks.front().overhead_seconds; };
+  EXPECT_EQ(overhead(), std::nullopt);
+  elided.threads.resize(1);
+  elided.paths = {{profile::State::kOverhead, 0, 0, {}, 300, 3},
+                  {profile::State::kOverhead, profile::Path::kNoLock, 0, {}, 50, 1},
+                  {profile::State::kWaiting, 0, 0, {}, 700, 7},
+                  {profile::State::kOverhead, 0, 0, {}, 100, 1}};
+  EXPECT_DOUBLE_EQ(overhead().value_or(0), 4e-7);
+}
+
 TEST_F(Explained, WinnerIsTheLastStepWithItsCommand) {
   const std::vector<Block> blocks = explained(contended());
   const std::vector<NextStep> steps = next_steps(plan_, blocks, {true, ""});

@@ -44,6 +44,7 @@ enum class LockNaming { kSymbol, kCalledFrom, kAddress };
 
 struct LockReport {
   SourcePlace place;
+  std::string title;  // by which sentences and findings call it
   std::uint64_t address = 0;
   LockNaming naming = LockNaming::kAddress;
   std::vector<SourcePlace> other_sites;   // calls that take it, beside that of `place`
@@ -55,6 +56,9 @@ struct LockReport {
   double hold_seconds = 0;
   double mean_hold_seconds = 0;
   std::optional<double> line_wait_seconds;  // of transactions, for contended cache lines. Nothing: not known
+  double attempts = 0, commits = 0, fallbacks = 0;
+  double aborted_seconds = 0;                   // in attempts that aborted
+  std::optional<double> overhead_seconds;       // in its own code, by call paths. Nothing: there are none
   std::map<std::string, std::uint64_t> aborts;  // by cause
   std::vector<LockConflict> conflicts;          // the most frequent first, without rare ones
 };
@@ -65,7 +69,7 @@ struct Why {
   double parallel_share = 0;             // of the run's time: two or more threads were alive
   TimeShares time{};
   std::size_t lock_count = 0;     // with those that the list leaves out
-  std::vector<LockReport> locks;  // the one with most waiting first, at most ten
+  std::vector<LockReport> locks;  // the ten at which most time is lost, the one with most waiting first
 };
 
 struct NextStep {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison as one HTML page: the built viewer (viewer/) with the report inside. Pure.
+// A comparison or a profile as one HTML page: the built viewer (viewer/) with the report inside. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -123,10 +123,7 @@ json block_json(const Plan& plan, const Block& block) {
                  {"cold_rounds", block.cold_rounds},
                  {"rows", rows},
                  {"verdict", {{"kind", name_of(block.verdict.kind)}, {"sentence", block.verdict.sentence}}}};
-  if (block.unexplained)
-    result["unexplained"] = {{"samples", block.unexplained->samples},
-                             {"one_thread", block.unexplained->one_thread},
-                             {"sentence", why_none(*block.unexplained)}};
+  if (block.unexplained) result["unexplained"] = unexplained_json(*block.unexplained);
   if (block.diagnosis) result["diagnosis"] = diagnosis_json(*block.diagnosis);
   return result;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/host/json_text.h"
+#include "cli/judge/explanation.h"
 #include "profile/conflicts.h"
 
 namespace elision::cli::experiment {
@@ -63,6 +64,7 @@ json conflict_json(const LockConflict& conflict) {
 json lock_json(const LockReport& lock) {
   json result = place_json(lock.place);
   result["kind"] = name_of(lock.naming);
+  result["title"] = lock.title;
   result["other_sites"] = json::array();
   for (const SourcePlace& site : lock.other_sites) result["other_sites"].push_back(place_json(site));
   result["sections"] = lock.sections;
@@ -73,6 +75,11 @@ json lock_json(const LockReport& lock) {
                             {"longest", or_null(lock.longest_wait_seconds)}};
   result["hold_seconds"] = {{"total", lock.hold_seconds}, {"mean", lock.mean_hold_seconds}};
   result["line_wait_seconds"] = or_null(lock.line_wait_seconds);
+  result["attempts"] = lock.attempts;
+  result["commits"] = lock.commits;
+  result["fallbacks"] = lock.fallbacks;
+  result["aborted_seconds"] = lock.aborted_seconds;
+  result["overhead_seconds"] = or_null(lock.overhead_seconds);
   result["aborts"] = lock.aborts;
   result["conflicts"] = json::array();
   for (const LockConflict& conflict : lock.conflicts) result["conflicts"].push_back(conflict_json(conflict));
@@ -94,10 +101,16 @@ json why_json(const Why& why) {
 
 json diagnosis_json(const profile::Diagnosis& diagnosis) {
   json findings = json::array();
-  for (const profile::Finding& finding : diagnosis.findings)
+  for (const profile::Finding& finding : diagnosis.findings) {
     findings.push_back(
         {{"code", profile::code_of(finding.cause)}, {"lock", finding.lock}, {"sentence", finding.sentence}});
+    if (!finding.change.empty()) findings.back()["change"] = finding.change;
+  }
   return {{"locks_matter", diagnosis.locks_matter}, {"sentence", diagnosis.sentence}, {"findings", findings}};
+}
+
+json unexplained_json(const Unexplained& run) {
+  return {{"samples", run.samples}, {"one_thread", run.one_thread}, {"sentence", why_none(run)}};
 }
 
 json next_steps_json(const std::vector<NextStep>& steps) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "cli/judge/analysis.h"
 #include "cli/judge/why.h"
 
 namespace elision::cli::experiment {
@@ -14,6 +15,9 @@ nlohmann::json why_json(const Why& why);
 
 /// "diagnosis" of a block.
 nlohmann::json diagnosis_json(const profile::Diagnosis& diagnosis);
+
+/// "unexplained" of a block.
+nlohmann::json unexplained_json(const Unexplained& run);
 
 /// "next_steps" of the report.
 nlohmann::json next_steps_json(const std::vector<NextStep>& steps);

@@ -21,10 +21,11 @@ constexpr const char* kDistinctJson = R"({
            "waiting": 0.375, "overhead": 0.0625, "speculating": 0.046875, "blocked": 0.03125},
   "lock_count": 257,
   "locks": [{
-    "name": "table_lock", "kind": "symbol", "file": "table.c", "line": 12, "other_sites": [], "sections": 1000.0,
+    "name": "table_lock", "kind": "symbol", "title": "the 3 locks in table_lock", "file": "table.c", "line": 12, "other_sites": [], "sections": 1000.0,
     "sections_estimated": false, "contended_share": 0.5,
     "wait_seconds": {"total": 0.02, "mean": 0.00004, "longest": 0.003},
-    "hold_seconds": {"total": 0.01, "mean": 0.00001}, "line_wait_seconds": 0.002, "aborts": {"conflict": 7},
+    "hold_seconds": {"total": 0.01, "mean": 0.00001}, "line_wait_seconds": 0.002, "attempts": 900.0, "commits": 800.0,
+    "fallbacks": 200.0, "aborted_seconds": 0.004, "overhead_seconds": 0.005, "aborts": {"conflict": 7},
     "conflicts": [{"address": "0x1040", "name": "hits", "count": 60.0, "sharing": "false-sharing",
                    "sites": [{"name": "lookup", "file": "table.c", "line": 31}, {"name": "insert"}]}]
   }]
@@ -338,7 +339,7 @@ TEST_F(Comparison, JsonReportHasReasonsWherePresent) {
   EXPECT_EQ(with["blocks"][0]["diagnosis"], nlohmann::json::parse(R"({
     "locks_matter": true, "sentence": "Threads wait 38 % of their time for locks.",
     "findings": [{"code": "true-sharing", "lock": "table_lock",
-                  "sentence": "Sections of table_lock write one counter."}]})"));
+                  "sentence": "Sections of table_lock write one counter.", "change": "Give each thread a counter."}]})"));
   EXPECT_EQ(with["next_steps"],
             nlohmann::json::parse(R"([{"sentence": "Run it so:", "command": "elision run -- prog"},
                                       {"sentence": "Split it."}])"));
