@@ -32,7 +32,7 @@ REAL_PROGRAMS := sysbench kyotocabinet-utils rocksdb-tools
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install deb demo demo-full demo-barrier claims repro repro-full fidelity silicon hidden-parts test test-export test-glibcs test-install test-readme test-slurm test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-record bench-sampling bench-snapshots bench-tm real-programs clean help
+.PHONY: build install deb demo demo-full demo-barrier claims repro repro-full fidelity silicon hidden-parts test test-export test-glibcs test-install test-readme test-slurm test-viewer viewer lint mutants sanitize soak bench bench-activity bench-answers bench-locks bench-locks-virtual bench-record bench-sampling bench-snapshots bench-tm bench-viewer real-programs clean help
 
 # Builds build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -184,7 +184,7 @@ test-readme:
 	@tools/install-packages "make test-readme" mmdebstrap python3
 	@for release in $(RELEASES); do tools/try-on-debian $$release $(addprefix ELISION_HIDE_RTM=,$(ELISION_HIDE_RTM)) || exit 1; done
 
-# The page of `elision compare --html`, from viewer/ into viewer/dist/, which is committed. Needs the network, for npm.
+# The page of `elision compare --html` and `elision report --html`, from viewer/ into viewer/dist/, which is committed. Needs the network, for npm.
 viewer:
 	@tools/install-packages "make viewer" $(VIEWER_PACKAGES)
 	@cd viewer && npm ci --ignore-scripts --silent && npm run --silent build
@@ -215,6 +215,12 @@ soak:
 	@programs=$$(tests/corpus/packages all) && tools/install-packages "make soak" $(BUILD_PACKAGES) $(TEST_PACKAGES) $$programs
 	@$(MAKE) --no-print-directory compile
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --label-regex soak
+
+# How long the page of a profile with 200,000 call paths takes in Chromium; prints the times. Needs the network, for npm.
+bench-viewer:
+	@tools/install-packages "make bench-viewer" $(VIEWER_PACKAGES) chromium
+	@[ -d viewer/node_modules ] || (cd viewer && npm ci --ignore-scripts --silent)
+	@node tests/viewer/bench.mjs
 
 # The virtual machine's slowdown against native and against valgrind's cachegrind, and what its order of events costs;
 # writes docs/measured/performance.md.

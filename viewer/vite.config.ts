@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds dist/report.html: one file that holds script, style and the licences of what is bundled, and that asks the network for
-// nothing. `elision compare --html` puts a report into it.
+// nothing. `elision compare --html` and `elision report --html` put a report into it.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";

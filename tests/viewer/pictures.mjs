@@ -4,8 +4,10 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openBrowser, pageWith } from "./browser.mjs";
-import * as reports from "./reports.mjs";
+import * as profiles from "./profiles.mjs";
+import * as comparisons from "./reports.mjs";
 
+const reports = { ...comparisons, ...profiles };
 const [folder, ...chosen] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
 const browser = await openBrowser();

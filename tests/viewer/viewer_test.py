@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `elision compare --html`: the committed page is what its sources make, and works in Debian's Chromium. There the report of
+"""The page of `elision compare --html` and `elision report --html`: the committed page is what its sources make, and works in Debian's Chromium. There the report of
 `make repro` is tried too."""
 
+import json
 import os
 import pathlib
 import re
@@ -28,6 +29,15 @@ def install(folder):
         pytest.skip(f"npm cannot reach its registry: {NO_NETWORK.search(ending.stderr).group()}")
     assert ending.status == 0
     installed.write_bytes(lock)
+
+
+def with_call_paths(profile):
+    """Call paths for a profile of the virtual machine, which records none."""
+    body = profile["profile"]
+    body["threads"] = [{"id": 1, "name": "onelock", "commits": 90, "aborts": 10}]
+    body["frames"] = [{"address": 1, "name": "main"}, {"address": 2, "name": "insert", "file": "hash.cc", "line": 3}]
+    body["paths"] = [{"state": "attempt", "lock": 0, "thread": 0, "frames": [0, 1], "ns": 1e6, "samples": 3}]
+    return profile
 
 
 @pytest.fixture(scope="session")
@@ -68,6 +78,18 @@ def test_page_in_chromium(viewer, elision, folder):
     assert run([elision.binary, "compare", *options, "--html", page, "--", *program]).status == 0
     environment = {"ELISION_VIEWER": str(viewer), "ELISION_PAGE": str(page)}
     assert run(["node", "--test", TESTS / "page_test.mjs"], base=os.environ, environment=environment).status == 0
+
+
+def test_profile_in_chromium(viewer, elision, folder):
+    assert CHROMIUM.exists(), "chromium is missing: make test-viewer installs it"
+    page, profile = folder / "profile.html", folder / "elision.profile"
+    program = [elision.workload("onelock"), "--structure", "hash", "--threads", "4", "--seconds", "0.0005"]
+    options = ["--vm", "xeon-e5-2697v4", "--lock", "htm-10", "-o", profile]
+    assert run([elision.binary, "record", *options, "--", *program]).status == 0
+    profile.write_text(json.dumps(with_call_paths(json.loads(profile.read_text()))))
+    assert run([elision.binary, "report", "--html", page, profile]).status == 0
+    environment = {"ELISION_VIEWER": str(viewer), "ELISION_PROFILE_PAGE": str(page)}
+    assert run(["node", "--test", TESTS / "profile_page_test.mjs"], base=os.environ, environment=environment).status == 0
 
 
 def test_report_of_the_claims_in_chromium(viewer, folder):

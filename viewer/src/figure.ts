@@ -8,12 +8,18 @@ export type Draw = (width: number) => Element;
 const PRINTED_WIDTH = 680; // A4 and Letter with our margins, in CSS pixels
 
 const drawn: { place: HTMLElement; draw: Draw; label: string }[] = [];
+const kept: ((width: number) => void)[] = [];
 
 /** A chart with a legend and with its text alternative, which also says where its numbers are. */
 export function figure(label: string, draw: Draw, legend?: HTMLElement): HTMLElement {
   const place = element("div", { class: "chart" });
   drawn.push({ place, draw, label });
   return element("figure", {}, legend, place);
+}
+
+/** Calls `draw` whenever charts are drawn, with their width. */
+export function keepWidth(draw: (width: number) => void): void {
+  kept.push(draw);
 }
 
 function drawAll(width: number): void {
@@ -23,6 +29,7 @@ function drawAll(width: number): void {
     chart.setAttribute("aria-label", label);
     place.replaceChildren(chart);
   }
+  for (const draw of kept) draw(width);
 }
 
 /** Draws all figures in `page`, now and whenever its width changes. */

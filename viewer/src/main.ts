@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of `elision compare --html`: reads the report that lies in the page and shows it.
+// The page of `elision compare --html` and `elision report --html`: reads the report that lies in the page and shows it.
 import { element, note, section } from "./dom";
 import { keepDrawn } from "./figure";
 import * as format from "./format";
-import { type Block, parseReport, type Report } from "./report";
+import { profilePage } from "./profile";
+import { type Block, isProfile, parseReport, type ProfileReport, type Report } from "./report";
 import "./style.css";
+import { commandOf } from "./views/profile";
 import { machine, repeat } from "./views/repeat";
 import { results } from "./views/results";
 import { scaling } from "./views/scaling";
@@ -61,7 +63,7 @@ function threadChoice(report: Report): HTMLElement | null {
 
 const capitalised = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
-function build(report: Report): Node[] {
+function comparisonPage(report: Report): { head: HTMLElement; sections: HTMLElement[] } {
   const sections = [
     verdict(report),
     panels(report, "diagnosis", "Diagnosis", diagnosis),
@@ -75,25 +77,33 @@ function build(report: Report): Node[] {
     repeat(report),
     machine(report),
   ].filter((part) => part !== null);
+  return { head: heading(report), sections };
+}
+
+function build(report: Report | ProfileReport): Node[] {
+  const { head, sections } = isProfile(report) ? profilePage(report) : comparisonPage(report);
   const links = sections.map((part) => element("a", { href: `#${part.id}` }, capitalised(part.id)));
   const bar = element(
     "nav",
     { "aria-label": "Sections" },
     element("div", { class: "links" }, ...links),
-    threadChoice(report),
+    isProfile(report) ? null : threadChoice(report),
   );
-  return [heading(report), bar, ...sections];
+  return [head, bar, ...sections];
 }
 
 function start(page: HTMLElement): void {
   try {
     const report = parseReport(document.getElementById("report")?.textContent ?? "");
-    document.title = `${report.program} – elision compare`;
+    document.title = isProfile(report)
+      ? `${commandOf(report.program)} – elision report`
+      : `${report.program} – elision compare`;
     page.replaceChildren(...build(report));
-    show(
-      document.querySelector<HTMLInputElement>("input[name=threads]:checked")?.value ??
-        String(report.blocks[0]?.threads),
-    );
+    if (!isProfile(report))
+      show(
+        document.querySelector<HTMLInputElement>("input[name=threads]:checked")?.value ??
+          String(report.blocks[0]?.threads),
+      );
     keepDrawn(page);
   } catch (error) {
     page.replaceChildren(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of `elision compare` as types. src/cli/show/report_json.cc, why_json.cc and src/cli/compare_origin.cc write it.
+// The reports of `elision compare` and `elision report` as types. src/cli/show/report_json.cc, why_json.cc, paths_json.cc,
+// src/cli/compare_origin.cc and report.cc write them.
 
 export interface Range {
   median: number;
@@ -55,6 +56,10 @@ export interface Lock extends Place {
   line_wait_seconds: number | null; // of transactions, for contended cache lines
   aborts: Record<string, number>;
   conflicts: Conflict[];
+  title?: string; // by which findings call it
+  commits?: number;
+  aborted_seconds?: number;
+  overhead_seconds?: number | null; // null: not known by lock
 }
 
 export interface Why {
@@ -64,6 +69,19 @@ export interface Why {
   time: Record<string, number>;
   lock_count?: number; // with those that the list leaves out
   locks: Lock[];
+}
+
+export interface Finding {
+  code: string;
+  lock: string; // empty: the whole program
+  sentence: string;
+  change?: string;
+}
+
+export interface Diagnosis {
+  locks_matter: boolean;
+  sentence: string;
+  findings: Finding[];
 }
 
 export interface Row {
@@ -93,11 +111,7 @@ export interface Block {
   cold_rounds: number;
   rows: Row[];
   verdict: { kind: string; sentence: string };
-  diagnosis?: {
-    locks_matter: boolean;
-    sentence: string;
-    findings: { code: string; lock: string; sentence: string }[];
-  };
+  diagnosis?: Diagnosis;
   unexplained?: { sentence: string }; // why there is no diagnosis
 }
 
@@ -156,6 +170,56 @@ export interface Report {
   next_steps?: { sentence: string; command?: string }[];
 }
 
+export interface Thread {
+  id: number;
+  name?: string;
+  commits: number;
+  aborts: number; // of its attempts
+}
+
+/** Columns: path i is in state[i], and so on. -1: no lock, or no function. */
+export interface CallPaths {
+  states: string[];
+  locks: string[];
+  frames: Place[];
+  stacks: { caller: number[]; frame: number[] }; // a caller is a stack with a smaller number, or -1
+  paths: {
+    state: number[];
+    lock: number[];
+    thread: number[];
+    stack: number[];
+    ns: number[];
+    samples: number[];
+  };
+  lost: number; // samples for which there was no room
+}
+
+/** Of one run, with a profile of its locks. */
+export interface ProfileReport {
+  version: number;
+  kind: "profile";
+  elision?: string;
+  program: string[];
+  where: string;
+  design: string;
+  seconds: number;
+  thread_seconds: number; // of all threads, while two or more were alive
+  why: Why | null;
+  diagnosis: Diagnosis | null;
+  unexplained: { sentence: string } | null; // why there is no diagnosis
+  time_intervals: Record<string, { low: number; high: number }> | null; // null: exact
+  threads: Thread[];
+  call_paths: CallPaths | null;
+}
+
+export function threadName({ id, name }: Thread): string {
+  return name === undefined ? `thread ${id}` : `${name} (${id})`;
+}
+
+export function isProfile(report: Report | ProfileReport): report is ProfileReport {
+  return "kind" in report;
+}
+
 export function isGood(row: Row): row is GoodRow {
   return row.state === "good" && row.value !== undefined;
 }
@@ -165,14 +229,29 @@ function printable(text: string): string {
   return text.replace(/[^\P{C}\n\t]/gu, "\ufffd");
 }
 
+/** `value` with printable strings. Columns of numbers are long and have none. */
+function cleaned(value: unknown): unknown {
+  if (typeof value === "string") return printable(value);
+  if (Array.isArray(value)) return typeof value[0] === "number" ? value : value.map(cleaned);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [printable(key), cleaned(member)]));
+}
+
+function isComplete(report: Partial<Report> & Partial<ProfileReport>): boolean {
+  if (report.version !== 1) return false;
+  return report.kind === "profile"
+    ? Array.isArray(report.program) && Array.isArray(report.threads)
+    : Array.isArray(report.blocks) && Array.isArray(report.runs);
+}
+
 /** The report in `text`. Throws an Error that says what is wrong. */
-export function parseReport(text: string): Report {
+export function parseReport(text: string): Report | ProfileReport {
   if (text.trim() === "")
-    throw new Error("This page has no report. elision compare --html FILE writes one with it.");
-  const report = JSON.parse(text, (_key, value: unknown) =>
-    typeof value === "string" ? printable(value) : value,
-  ) as Partial<Report>;
-  if (report.version !== 1 || !Array.isArray(report.blocks) || !Array.isArray(report.runs))
+    throw new Error(
+      "This page has no report. elision compare --html FILE or elision report --html FILE writes one with it.",
+    );
+  const report = cleaned(JSON.parse(text)) as Partial<Report> & Partial<ProfileReport>;
+  if (!isComplete(report))
     throw new Error(`This page cannot read a report of version ${String(report.version)}.`);
-  return report as Report;
+  return report as Report | ProfileReport;
 }

@@ -2,7 +2,7 @@
 // What repeats the comparison: commands, seeds, the machine with the source of every value, the variations.
 import { command, element, note, section } from "../dom";
 import * as format from "../format";
-import type { MachineValue, Report, Run, Variation } from "../report";
+import type { MachineValue, ProfileReport, Report, Run, Variation } from "../report";
 import { type Column, table } from "../table";
 
 function howItEnded({ outcome, status, deadlocked }: Run): string {
@@ -63,7 +63,7 @@ function listed(numbers: number[]): string {
   return all.length > 2 && last - first === all.length - 1 ? `${first} to ${last}` : all.join(", ");
 }
 
-function saveButton(report: Report): HTMLElement {
+export function saveButton(report: Report | ProfileReport): HTMLElement {
   const button = element("button", { type: "button" }, "Save the report as JSON");
   button.addEventListener("click", () => {
     const address = URL.createObjectURL(

@@ -79,7 +79,7 @@ const KINDS: Record<string, string> = {
   address: "at address",
 };
 
-function placeCell(place: Place, kind = ""): Cell {
+export function placeCell(place: Place, kind = ""): Cell {
   const source = sourceOf(place);
   const before = KINDS[kind] ?? kind;
   return {
@@ -94,12 +94,12 @@ function placeCell(place: Place, kind = ""): Cell {
   };
 }
 
-function nameWithSource(lock: Lock): string {
+export function nameWithSource(lock: Lock): string {
   const source = sourceOf(lock).replace(/^.*\//, "");
   return lock.kind === "symbol" || source === "" ? lock.name : `${lock.name} (${source})`;
 }
 
-const secondsCell = (value: number | null): Cell =>
+export const secondsCell = (value: number | null): Cell =>
   value !== null && value > 0 ? { text: format.seconds(value), key: value } : { text: "–", key: 0 };
 
 const LOCK_COLUMNS: Column<Lock>[] = [
@@ -152,7 +152,7 @@ function byDesign(
 }
 
 /** Names that are equal are told apart by numbers: a chart has one bar a name. */
-function distinct(names: string[]): string[] {
+export function distinct(names: string[]): string[] {
   return names.map((name, i) =>
     names.indexOf(name) === names.lastIndexOf(name)
       ? name
@@ -187,7 +187,7 @@ function locksOf(block: Block, { design, why }: Explained): Node[] {
 }
 
 /** "3 locks", or "10 of 257 locks" if only those with most waiting are listed. */
-function lockCount({ locks: listed, lock_count: all = listed.length }: Why): string {
+export function lockCount({ locks: listed, lock_count: all = listed.length }: Why): string {
   return `${all > listed.length ? `${listed.length} of ` : ""}${format.plural(all, "lock")}`;
 }
 
@@ -212,7 +212,10 @@ function conflictsOf({ why }: Explained): LockConflict[] {
   return all.sort((a, b) => b.count - a.count);
 }
 
-const SHARING: Record<Conflict["sharing"], { word: string; means: string; colour: string; ink: string }> = {
+export const SHARING: Record<
+  Conflict["sharing"],
+  { word: string; means: string; colour: string; ink: string }
+> = {
   "same-data": {
     word: "same data",
     means: "both sides use the same bytes",
@@ -242,15 +245,14 @@ const SHARING: Record<Conflict["sharing"], { word: string; means: string; colour
 const dataOf = ({ name, address, places }: Conflict): string =>
   places === undefined ? (name ?? address) : `${name ?? "memory without a name"} (${places} places)`;
 
+export const dataCell = (conflict: Conflict): Cell =>
+  placeCell({
+    name: dataOf(conflict),
+    ...(conflict.name === undefined || conflict.places !== undefined ? {} : { file: conflict.address }),
+  });
+
 const CONFLICT_COLUMNS: Column<LockConflict>[] = [
-  {
-    title: "data",
-    cell: (conflict) =>
-      placeCell({
-        name: dataOf(conflict),
-        ...(conflict.name === undefined || conflict.places !== undefined ? {} : { file: conflict.address }),
-      }),
-  },
+  { title: "data", cell: dataCell },
   { title: "conflicts", number: true, cell: ({ count }) => ({ text: format.count(count), key: count }) },
   { title: "kind", cell: ({ sharing }) => SHARING[sharing].word },
   { title: "lock", cell: ({ lock }) => lock },

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made-up reports of `elision report`, in the form that src/cli/report.cc writes: what a user may get, and the extremes.
+
+const STATES = [
+  "outside",
+  "section",
+  "attempt",
+  "aborted",
+  "fallback",
+  "waiting",
+  "speculating",
+  "overhead",
+  "blocked",
+];
+
+const LOCKS = [
+  { name: "table_lock", kind: "symbol", title: "table_lock", file: "src/storage/hash_table.cc", line: 210 },
+  {
+    name: "cache::ShardedLruCache<std::string, std::shared_ptr<storage::Page>>::evict",
+    kind: "called-from",
+    title: "the lock taken at lru_cache.cc:1187",
+    file: "src/storage/very/deep/folder/with/a/long/name/lru_cache.cc",
+    line: 1187,
+  },
+  {
+    name: "log_line",
+    kind: "called-from",
+    title: "the lock taken at log.cc:77",
+    file: "src/log.cc",
+    line: 77,
+  },
+];
+
+/** Functions of call paths, the outermost first: [state, lock, milliseconds, functions]. */
+const PATHS = [
+  ["outside", -1, 210, "main serve handle parse_request read_headers"],
+  ["outside", -1, 90, "main serve handle parse_request decode_url"],
+  ["outside", -1, 160, "main serve handle reply format_body"],
+  ["attempt", 0, 260, "main serve handle lookup HashTable::find compare_keys"],
+  ["attempt", 0, 60, "main serve handle store HashTable::insert"],
+  ["aborted", 0, 190, "main serve handle store HashTable::insert"],
+  ["aborted", 0, 70, "main serve handle store HashTable::insert HashTable::grow"],
+  ["waiting", 0, 320, "main serve handle store HashTable::insert elision::lock_slow"],
+  ["waiting", 1, 140, "main serve handle lookup evict elision::lock_slow"],
+  ["fallback", 0, 110, "main serve handle store HashTable::insert HashTable::grow operator_new malloc"],
+  ["overhead", 0, 45, "main serve handle store HashTable::insert elision::lock"],
+  ["overhead", 1, 15, "main serve handle lookup evict elision::lock"],
+  ["section", 1, 80, "main serve handle lookup evict"],
+  ["blocked", -1, 300, "main serve wait_for_work"],
+  ["waiting", 2, 12, "main serve handle log_line elision::lock_slow"],
+  ["outside", -1, 8, ""],
+];
+
+function placesOf(names) {
+  const files = { "elision::lock_slow": "src/runtime/mutex.h", malloc: undefined, operator_new: undefined };
+  return names.map((name, i) => {
+    const file = name in files ? files[name] : "src/server.cc";
+    return file === undefined ? { name } : { name, file, line: 20 + 13 * i };
+  });
+}
+
+/** Paths of [state, lock, ns, thread, functions] as columns. */
+function columnsOf(paths, locks) {
+  const names = [...new Set(paths.flatMap(([, , , , functions]) => functions))];
+  const numbers = new Map(names.map((name, i) => [name, i]));
+  const stacks = { caller: [], frame: [] };
+  const known = new Map();
+  const stackOf = (functions) => {
+    let stack = -1;
+    for (const name of functions) {
+      const frame = numbers.get(name);
+      const key = `${stack},${frame}`;
+      if (!known.has(key)) {
+        known.set(key, stacks.frame.length);
+        stacks.caller.push(stack);
+        stacks.frame.push(frame);
+      }
+      stack = known.get(key);
+    }
+    return stack;
+  };
+  return {
+    states: STATES,
+    locks,
+    frames: placesOf(names),
+    stacks,
+    paths: {
+      state: paths.map(([state]) => STATES.indexOf(state)),
+      lock: paths.map(([, lock]) => lock),
+      ns: paths.map(([, , ns]) => ns),
+      samples: paths.map(([, , ns]) => Math.max(1, Math.round(ns / 2e6))),
+      thread: paths.map(([, , , thread]) => thread),
+      stack: paths.map(([, , , , functions]) => stackOf(functions)),
+    },
+    lost: 0,
+  };
+}
+
+const THREADS = [
+  { id: 4711, name: "worker-1", commits: 48200, aborts: 9100 },
+  { id: 4712, name: "worker-2", commits: 9100, aborts: 15400 },
+  { id: 4713, name: "worker-3", commits: 8800, aborts: 2100 },
+  { id: 4714, commits: 120, aborts: 3 },
+];
+const SHARES = [0.4, 0.3, 0.2, 0.1]; // of each path's time
+
+function conflictsOf(i) {
+  if (i > 0) return [];
+  return [
+    {
+      address: "0x55d0c2a41080",
+      name: "table.size",
+      count: 1680,
+      sharing: "same-data",
+      sites: [
+        { name: "HashTable::insert", file: "src/storage/hash_table.cc", line: 120 },
+        { name: "HashTable::insert", file: "src/storage/hash_table.cc", line: 120 },
+      ],
+    },
+    {
+      address: "0x55d0c2a410c0",
+      name: "statistics",
+      count: 512,
+      sharing: "false-sharing",
+      sites: [
+        { name: "count_hit", file: "src/storage/statistics.cc", line: 12 },
+        { name: "count_miss", file: "src/storage/statistics.cc", line: 19 },
+      ],
+    },
+  ];
+}
+
+function lockOf(lock, i) {
+  return {
+    ...lock,
+    other_sites: [],
+    sections: 48000 / (i + 1),
+    sections_estimated: true,
+    contended_share: i === 2 ? null : 0.42 / (1 + i),
+    wait_seconds: { total: [0.32, 0.14, 0.012][i], mean: 1.2e-5, longest: 0.0031 },
+    hold_seconds: { total: [0.43, 0.08, 0.001][i], mean: 2.3e-7 },
+    line_wait_seconds: null,
+    attempts: i === 0 ? 92800 : 0,
+    commits: i === 0 ? 66220 : 0,
+    fallbacks: i === 0 ? 900 : 0,
+    aborted_seconds: i === 0 ? 0.26 : 0,
+    overhead_seconds: [0.045, 0.015, 0][i],
+    aborts: i === 0 ? { conflict: 22100, capacity: 4200, "lock-busy": 303 } : {},
+    conflicts: conflictsOf(i),
+  };
+}
+
+/** By samples, under a design that elides. */
+export function sampled() {
+  const paths = PATHS.flatMap(([state, lock, ms, functions]) =>
+    THREADS.map((_, thread) => [
+      state,
+      lock,
+      1e6 * ms * SHARES[thread],
+      thread,
+      functions.split(" ").filter((name) => name !== ""),
+    ]),
+  );
+  const all = PATHS.reduce((sum, [, , ms]) => sum + ms, 0);
+  const time = Object.fromEntries(
+    STATES.map((state) => [
+      state,
+      PATHS.filter(([own]) => own === state).reduce((sum, [, , ms]) => sum + ms / all, 0),
+    ]),
+  );
+  return {
+    version: 1,
+    kind: "profile",
+    elision: "0.9.0",
+    program: ["./server", "--threads", "4", "--config", "/etc/server/production config.toml"],
+    where: "native",
+    design: "htm-10",
+    seconds: 0.62,
+    thread_seconds: all / 1000,
+    why: {
+      basis: "sampled",
+      samples: 1840,
+      parallel_share: 0.93,
+      time,
+      lock_count: 17,
+      locks: LOCKS.map(lockOf),
+    },
+    diagnosis: {
+      locks_matter: true,
+      sentence:
+        "Threads spend 38 % of their time at locks, nearly all of it for table_lock, one of 17 locks.",
+      findings: [
+        {
+          code: "true-sharing",
+          lock: "table_lock",
+          sentence: "Sections of table_lock conflict on table.size, which HashTable::insert writes.",
+          change: "Count table.size by thread, and add the counts where the size is asked for.",
+        },
+        {
+          code: "held-long",
+          lock: "the lock taken at lru_cache.cc:1187",
+          sentence: "Threads hold the lock taken at lru_cache.cc:1187 for 13 % of the time.",
+        },
+      ],
+    },
+    unexplained: null,
+    time_intervals: Object.fromEntries(
+      STATES.map((state) => [
+        state,
+        { low: 0.9 * time[state], high: 1.1 * time[state] + 0.002, confidence: 0.95 },
+      ]),
+    ),
+    threads: THREADS,
+    call_paths: columnsOf(
+      paths,
+      LOCKS.map(({ title }) => title),
+    ),
+  };
+}
+
+/** Of the virtual machine, without call paths and without transactions. */
+export function exact() {
+  const report = sampled();
+  delete report.why.samples;
+  report.why.basis = "exact";
+  for (const lock of report.why.locks)
+    Object.assign(lock, { commits: 0, aborts: {}, overhead_seconds: null });
+  return {
+    ...report,
+    where: "xeon-e5-2697v4",
+    design: "pthread",
+    time_intervals: null,
+    threads: [],
+    call_paths: null,
+  };
+}
+
+/** Too short to say anything. */
+export function tooShort() {
+  return {
+    ...exact(),
+    where: "native",
+    why: null,
+    diagnosis: null,
+    unexplained: {
+      samples: 12,
+      one_thread: false,
+      sentence: "The run was too short to say why: 12 samples.",
+    },
+  };
+}
+
+/** Names that would be markup, quotes, control characters, a name without spaces. */
+export function hostileProfile() {
+  const evil = `</script><script>window.broken = 1</script><img src=x onerror="window.broken = 1">'"&amp;\u0000\u202e\ufffd`;
+  const report = sampled();
+  report.program = [evil, "x".repeat(300)];
+  report.where = evil;
+  report.design = evil;
+  report.diagnosis = {
+    locks_matter: true,
+    sentence: evil,
+    findings: [{ code: evil, lock: evil, sentence: evil, change: evil }],
+  };
+  for (const lock of report.why.locks) Object.assign(lock, { name: evil, file: evil, title: evil });
+  report.why.locks[1].name = "y".repeat(300);
+  for (const conflict of report.why.locks[0].conflicts)
+    Object.assign(conflict, { name: evil, sites: [{ name: evil, file: evil, line: 1 }, { name: evil }] });
+  report.why.locks[0].aborts = { [evil]: 12 };
+  report.call_paths.locks = report.call_paths.locks.map(() => evil);
+  report.call_paths.frames = report.call_paths.frames.map((place, i) => ({
+    name: `${evil} ${i}`,
+    file: evil,
+    line: i,
+  }));
+  report.threads = report.threads.map((thread) => ({ ...thread, name: evil }));
+  return report;
+}
+
+/** Numbers that look measured, the same in every run. */
+function noise(seed) {
+  let state = seed;
+  return () => {
+    state = (state * 1103515245 + 12345) % 2147483648;
+    return state / 2147483648;
+  };
+}
+
+/** `count` call paths up to 60 deep, in a tree whose functions have up to 12 different callees. */
+export function manyPaths(count = 200000) {
+  const random = noise(7);
+  const report = sampled();
+  const paths = Array.from({ length: count }, () => {
+    const depth = 4 + Math.floor(56 * random() ** 3);
+    const functions = Array.from(
+      { length: depth },
+      (_, i) => `level_${i}::function_${Math.floor(12 * random() ** 2)}`,
+    );
+    const state = STATES[Math.floor(9 * random())];
+    return [state, Math.floor(3 * random()), 1000 + 1e6 * random(), Math.floor(4 * random()), functions];
+  });
+  report.call_paths = columnsOf(paths, report.call_paths.locks);
+  return report;
+}
+
+/** Calls of calls: more rows than the graph shows at once. */
+export function deep() {
+  const report = sampled();
+  const recursion = Array.from({ length: 300 }, (_, i) => `visit_${i % 3}`);
+  report.call_paths = columnsOf(
+    [
+      ["waiting", 0, 6e6, 0, ["main", ...recursion]],
+      ["outside", -1, 4e6, 0, ["main", ...recursion.slice(0, 40), "leaf"]],
+    ],
+    report.call_paths.locks,
+  );
+  return report;
+}
