@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "base/printable.h"
 #include "cli/compare_request.h"
 #include "cli/host/console.h"
 #include "cli/host/json_text.h"
+#include "cli/host/output_file.h"
 #include "cli/host/shell_words.h"
 #include "cli/host/text_layout.h"
 #include "cli/judge/explanation.h"
@@ -14,6 +17,7 @@
 #include "cli/options/output_format.h"
 #include "cli/profile_file.h"
 #include "cli/show/format.h"
+#include "cli/show/html.h"
 #include "cli/show/paths_json.h"
 #include "cli/show/paths_text.h"
 #include "cli/show/why_json.h"
@@ -28,6 +32,7 @@ constexpr std::size_t kMostPaths = 5;
 
 struct ReportRequest {
   std::string file = kDefaultProfile;
+  std::string html_file;  // empty: no page
   OutputFormat format = OutputFormat::kTable;
 };
 
@@ -37,6 +42,8 @@ std::unique_ptr<CLI::App> report_options(ReportRequest& request) {
   app->add_option("FILE", request.file, fmt::format("the profile (default: {})", kDefaultProfile))
       ->type_name("");
   add_format(*app, request.format);
+  app->add_option("--html", request.html_file, "write a page with charts and call paths to this file")
+      ->type_name("FILE");
   return app;
 }
 
@@ -73,8 +80,8 @@ std::string changes(const experiment::Block& block, const Appearance& appearance
   return experiment::next_steps_text(steps, appearance);
 }
 
-std::string report(const ProfileFile& file, OutputFormat format) {
-  const experiment::Block block = experiment::block_of_run(file.profile, file.design);
+std::string report(const ProfileFile& file, const experiment::Block& block, OutputFormat format,
+                   const Appearance& appearance) {
   switch (format) {
     case OutputFormat::kJson:
       return json_text(report_json(file, block));
@@ -87,9 +94,28 @@ std::string report(const ProfileFile& file, OutputFormat format) {
     case OutputFormat::kTable:
       break;
   }
-  const Appearance appearance = appearance_of(STDOUT_FILENO);
   return paragraph("", heading(file), appearance.width) + experiment::why_text(block, appearance, kRun) +
          experiment::paths_text(file.profile, kMostPaths, appearance) + changes(block, appearance);
+}
+
+/// Before the profile is read: a page in its place would be the end of it.
+void check_page(const ReportRequest& request) {
+  require_regular(request.html_file);
+  std::error_code unknown;
+  if (std::filesystem::equivalent(request.file, request.html_file, unknown))
+    throw UsageError(fmt::format("--html would overwrite the profile, '{}'", request.file));
+}
+
+// If the page goes to standard output, the report goes to standard error.
+void show(const ReportRequest& request) {
+  const ProfileFile file = read_profile(request.file);
+  const experiment::Block block = experiment::block_of_run(file.profile, file.design);
+  if (!request.html_file.empty())
+    write_output(request.html_file, html_page(viewer_page(), report_json(file, block)));
+  const bool is_taken = !request.html_file.empty() && is_standard_output(request.html_file);
+  const int descriptor = is_taken ? STDERR_FILENO : STDOUT_FILENO;
+  const std::string text = report(file, block, request.format, appearance_of(descriptor));
+  is_taken ? print_error(text) : print(text);
 }
 
 }  // namespace
@@ -103,7 +129,8 @@ int report_verb(const Words& words) {
   ReportRequest request;
   const auto app = report_options(request);
   if (!parse_options(*app, words)) return 0;
-  print(report(read_profile(request.file), request.format));
+  if (!request.html_file.empty()) check_page(request);
+  or_discard(request.html_file, [&request] { show(request); });
   return 0;
 }
 

@@ -108,7 +108,8 @@ ManualWords report() {
            "a table the locks that they waited for, and the last lines what is in the way and what to "
            "change."},
       .exit_codes = {{"0", "Success."}, kBadUsage},
-      .examples = {{"Show the profile that elision-record(1) wrote last:", "elision report"}}};
+      .examples = {{"Show the profile that elision-record(1) wrote last:", "elision report"},
+                   {"As a page with charts and call paths, too:", "elision report --html profile.html"}}};
 }
 
 ManualWords annotate() {
