@@ -6,17 +6,14 @@
 #include <filesystem>
 
 #include "base/printable.h"
-#include "cli/compare_request.h"
 #include "cli/host/console.h"
 #include "cli/host/json_text.h"
 #include "cli/host/output_file.h"
-#include "cli/host/shell_words.h"
 #include "cli/host/text_layout.h"
 #include "cli/judge/explanation.h"
 #include "cli/options/arguments.h"
 #include "cli/options/output_format.h"
 #include "cli/profile_file.h"
-#include "cli/show/format.h"
 #include "cli/show/html.h"
 #include "cli/show/paths_json.h"
 #include "cli/show/paths_text.h"
@@ -37,9 +34,9 @@ struct ReportRequest {
 };
 
 std::unique_ptr<CLI::App> report_options(ReportRequest& request) {
-  auto app = make_app("elision report [OPTION...] [FILE]",
+  auto app = make_app("elision report [OPTION...] [PROFILE]",
                       "Shows what a profile of elision record means: whether locks matter, which, and why.");
-  app->add_option("FILE", request.file, fmt::format("the profile (default: {})", kDefaultProfile))
+  app->add_option("PROFILE", request.file, fmt::format("the profile (default: {})", kDefaultProfile))
       ->type_name("");
   add_format(*app, request.format);
   app->add_option("--html", request.html_file, "write a page with charts and call paths to this file")
@@ -47,11 +44,7 @@ std::unique_ptr<CLI::App> report_options(ReportRequest& request) {
   return app;
 }
 
-std::string heading(const ProfileFile& file) {
-  const std::string place = file.where == kNative ? "this CPU" : "virtual " + file.where;
-  return printable(fmt::format("{} on {} under {}, {}", quoted_for_shell(file.program), place, file.design,
-                               experiment::format_seconds(1e-9 * file.profile.wall_ns)));
-}
+std::string heading(const ProfileFile& file) { return printable(heading_of(file)); }
 
 nlohmann::json report_json(const ProfileFile& file, const experiment::Block& block) {
   nlohmann::ordered_json json{{"version", 1},
@@ -89,7 +82,6 @@ std::string report(const ProfileFile& file, const experiment::Block& block, Outp
       return experiment::table_csv(experiment::locks_table(block));
     case OutputFormat::kMarkdown:
       return experiment::markdown_escaped(heading(file)) + "\n" + experiment::why_markdown(block, kRun) +
-
              experiment::paths_markdown(file.profile, kMostPaths);
     case OutputFormat::kTable:
       break;

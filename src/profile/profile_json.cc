@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/profile_json.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <concepts>
+#include <limits>
 #include <stdexcept>
 
 namespace elision::profile {
@@ -22,9 +27,82 @@ ordered_json places_json(const std::vector<Place>& places) {
   return out;
 }
 
+/// Sums of times are differences of rounded ones, too.
+constexpr double kLeastNumber = -0.5;
+constexpr std::uint64_t kMostSamples = 1'000'000'000'000'000;
+constexpr std::size_t kMostEntries = std::size_t{1} << 24;  // of one list
+
+[[noreturn]] void throw_damaged(const std::string& what) { throw std::invalid_argument(what); }
+
+const json& member(const json& in, const char* name) {
+  if (!in.is_object()) throw_damaged(fmt::format("what has '{}' is no object", name));
+  const auto found = in.find(name);
+  if (found == in.end()) throw_damaged(fmt::format("'{}' is missing", name));
+  return *found;
+}
+
+const json& list_in(const json& in, const char* name) {
+  const json& list = member(in, name);
+  if (!list.is_array()) throw_damaged(fmt::format("'{}' is no list", name));
+  return list;
+}
+
+// JSON's numbers become C++'s without a check in nlohmann::json: -1 would be a large one.
+
+template <std::unsigned_integral Number>
+void take(const json& in, const char* name, Number& value, std::uint64_t most) {
+  if (!in.is_number_unsigned() || in.get<std::uint64_t>() > most)
+    throw_damaged(fmt::format("'{}' is no whole number up to {}", name, most));
+  value = static_cast<Number>(in.get<std::uint64_t>());
+}
+template <std::unsigned_integral Number>
+void take(const json& in, const char* name, Number& value) {
+  take(in, name, value, std::numeric_limits<Number>::max());
+}
+void take(const json& in, const char* name, bool& value) {
+  if (!in.is_boolean()) throw_damaged(fmt::format("'{}' is neither true nor false", name));
+  value = in.get<bool>();
+}
+void take(const json& in, const char* name, double& value) {
+  if (!in.is_number()) throw_damaged(fmt::format("'{}' is no number", name));
+  value = in.get<double>();
+  if (!(value > kLeastNumber && value <= kMostNumber))
+    throw_damaged(fmt::format("'{}' is not between 0 and {:g}", name, kMostNumber));
+  value = std::max(value, 0.0);
+}
+void take(const json& in, const char* name, std::string& value) {
+  if (!in.is_string()) throw_damaged(fmt::format("'{}' is no text", name));
+  value = in.get<std::string>();
+}
+void take(const json& in, const char* name, std::map<std::string, double>& value) {
+  if (!in.is_object()) throw_damaged(fmt::format("'{}' is no object", name));
+  for (const auto& [key, number] : in.items()) take(number, name, value[key]);
+}
+
+auto reader(const json& in) {
+  return [&in](const char* name, auto& value) { take(member(in, name), name, value); };
+}
+/// For members that may be missing.
+auto optional_reader(const json& in) {
+  return [&in](const char* name, auto& value) {
+    if (const auto found = in.find(name); found != in.end()) take(*found, name, value);
+  };
+}
+
 Place place_from(const json& in) {
-  return {in.at("address").get<std::uint64_t>(), in.value("name", ""), in.value("file", ""),
-          in.value("line", 0u)};
+  Place place;
+  reader(in)("address", place.address);
+  const auto read = optional_reader(in);
+  read("name", place.name);
+  read("file", place.file);
+  read("line", place.line);
+  return place;
+}
+
+std::vector<Place> places_from(const json& in, const char* name) {
+  std::vector<Place> places;
+  for (const json& place : list_in(in, name)) places.push_back(place_from(place));
+  return places;
 }
 
 /// The members of T with their names: the one list for both directions.
@@ -80,9 +158,6 @@ void visit_thread(Visitor visit, T& thread) {
 auto writer(ordered_json& out) {
   return [&out](const char* name, const auto& value) { out[name] = value; };
 }
-auto reader(const json& in) {
-  return [&in](const char* name, auto& value) { in.at(name).get_to(value); };
-}
 
 ordered_json counts_json(const ConflictCounts& counts) {
   ordered_json out = ordered_json::object();
@@ -115,21 +190,32 @@ ordered_json lock_json(const Lock& lock) {
   return out;
 }
 
+Conflict conflict_from(const json& in) {
+  Conflict conflict;
+  conflict.data = place_from(member(in, "data"));
+  conflict.victim = place_from(member(in, "victim"));
+  conflict.other = place_from(member(in, "other"));
+  conflict.counts = counts_from(member(in, "counts"));
+  reader(in)("at_lock", conflict.at_lock);
+  return conflict;
+}
+
+LineWait line_wait_from(const json& in) {
+  LineWait wait{place_from(member(in, "data")), place_from(member(in, "site"))};
+  reader(in)("ns", wait.ns);
+  return wait;
+}
+
 Lock lock_from(const json& in) {
   Lock lock;
-  lock.place = place_from(in.at("place"));
-  lock.site = place_from(in.at("site"));
+  lock.place = place_from(member(in, "place"));
+  lock.site = place_from(member(in, "site"));
   visit_lock(reader(in), lock);
-  lock.conflicts_seen = counts_from(in.at("conflicts_seen"));
-  for (const json& caller : in.at("callers")) lock.callers.push_back(place_from(caller));
-  for (const json& site : in.at("other_sites")) lock.other_sites.push_back(place_from(site));
-  for (const json& conflict : in.at("conflicts"))
-    lock.conflicts.push_back({place_from(conflict.at("data")), place_from(conflict.at("victim")),
-                              place_from(conflict.at("other")), counts_from(conflict.at("counts")),
-                              conflict.at("at_lock").get<bool>()});
-  for (const json& wait : in.at("line_waits"))
-    lock.line_waits.push_back(
-        {place_from(wait.at("data")), place_from(wait.at("site")), wait.at("ns").get<double>()});
+  lock.conflicts_seen = counts_from(member(in, "conflicts_seen"));
+  lock.callers = places_from(in, "callers");
+  lock.other_sites = places_from(in, "other_sites");
+  for (const json& conflict : list_in(in, "conflicts")) lock.conflicts.push_back(conflict_from(conflict));
+  for (const json& wait : list_in(in, "line_waits")) lock.line_waits.push_back(line_wait_from(wait));
   return lock;
 }
 
@@ -143,64 +229,140 @@ ordered_json path_json(const Path& path) {
   return out;
 }
 
-[[noreturn]] void throw_damaged(const std::string& what) { throw std::invalid_argument(what); }
-
-State state_from(const std::string& name) {
+State state_from(const json& in) {
   for (std::size_t i = 0; i < kStates; ++i)
-    if (name == kStateNames[i]) return static_cast<State>(i);
-  throw_damaged("there is no state '" + name + "'");
+    if (in == kStateNames[i]) return static_cast<State>(i);
+  throw_damaged("'state' is no name of a state");
 }
 
-Path path_from(const json& in, const Profile& profile) {
+Path path_from(const json& in) {
   Path path;
-  path.state = state_from(in.at("state").get<std::string>());
-  path.lock = in.value("lock", Path::kNoLock);
-  in.at("thread").get_to(path.thread);
-  in.at("frames").get_to(path.frames);
-  in.at("ns").get_to(path.ns);
-  in.at("samples").get_to(path.samples);
+  path.state = state_from(member(in, "state"));
+  const auto read = reader(in);
+  optional_reader(in)("lock", path.lock);
+  read("thread", path.thread);
+  for (const json& frame : list_in(in, "frames")) take(frame, "frames", path.frames.emplace_back());
+  read("ns", path.ns);
+  read("samples", path.samples);
+  return path;
+}
+
+Thread thread_from(const json& in) {
+  Thread thread;
+  visit_thread(reader(in), thread);
+  return thread;
+}
+
+ordered_json thread_json(const Thread& thread) {
+  ordered_json out = ordered_json::object();
+  visit_thread(writer(out), thread);
+  return out;
+}
+
+/// A list of a profile: `visit(name, member, entry to JSON, entry from JSON)` for each.
+template <class Visitor, class T>
+void visit_lists(Visitor visit, T& profile) {
+  visit("locks", profile.locks, lock_json, lock_from);
+  visit("threads", profile.threads, thread_json, thread_from);
+  visit("frames", profile.frames, place_json, place_from);
+  visit("paths", profile.paths, path_json, path_from);
+}
+
+void require_indices(const Path& path, const Profile& profile) {
   if (path.lock != Path::kNoLock && path.lock >= profile.locks.size())
     throw_damaged("a call path is at a lock that is not there");
   if (path.thread >= profile.threads.size()) throw_damaged("a call path is of a thread that is not there");
   for (const std::uint32_t frame : path.frames)
     if (frame >= profile.frames.size()) throw_damaged("a call path has a function that is not there");
-  return path;
-}
-
-/// Profiles before version 2 of the file have no call paths.
-void paths_from(const json& in, Profile& profile) {
-  if (!in.contains("paths")) return;
-  for (const json& thread : in.at("threads")) visit_thread(reader(thread), profile.threads.emplace_back());
-  for (const json& frame : in.at("frames")) profile.frames.push_back(place_from(frame));
-  for (const json& path : in.at("paths")) profile.paths.push_back(path_from(path, profile));
-  in.at("paths_lost").get_to(profile.paths_lost);
 }
 
 }  // namespace
 
-ordered_json profile_json(const Profile& profile) {
+ordered_json profile_json_without_lists(const Profile& profile) {
   ordered_json out = ordered_json::object();
   visit_profile(writer(out), profile);
   for (std::size_t i = 0; i < kStates; ++i) out["times_ns"][kStateNames[i]] = profile.times[i];
-  out["locks"] = ordered_json::array();
-  for (const Lock& lock : profile.locks) out["locks"].push_back(lock_json(lock));
-  for (const char* const list : {"threads", "frames", "paths"}) out[list] = ordered_json::array();
-  for (const Thread& thread : profile.threads)
-    visit_thread(writer(out["threads"].emplace_back(ordered_json::object())), thread);
-  for (const Place& frame : profile.frames) out["frames"].push_back(place_json(frame));
-  for (const Path& path : profile.paths) out["paths"].push_back(path_json(path));
   out["paths_lost"] = profile.paths_lost;
   return out;
 }
 
-Profile profile_from_json(const json& in) {
-  Profile profile;
-  visit_profile(reader(in), profile);
+void visit_entries(const Profile& profile, const ListVisitor& visit) {
+  visit_lists(
+      [&visit](const char* name, const auto& list, const auto& to_json, const auto&) {
+        visit(name, list.size(), [&list, &to_json](std::size_t i) { return to_json(list[i]); });
+      },
+      profile);
+}
+
+ordered_json profile_json(const Profile& profile) {
+  ordered_json out = profile_json_without_lists(profile);
+  visit_entries(profile, [&out](const char* name, std::size_t size, const EntryJson& entry) {
+    ordered_json& list = out[name] = ordered_json::array();
+    for (std::size_t i = 0; i < size; ++i) list.push_back(entry(i));
+  });
+  return out;
+}
+
+bool is_within_bounds(const Profile& profile) {
+  bool within = profile.samples <= kMostSamples && profile.paths_lost <= kMostNumber;
+  const auto look = [&within](const char*, const auto& value) {
+    if constexpr (std::same_as<decltype(value), const double&>) within &= value <= kMostNumber;
+    if constexpr (std::same_as<decltype(value), const std::map<std::string, double>&>)
+      for (const auto& [name, number] : value) within &= number <= kMostNumber;
+  };
+  visit_profile(look, profile);
+  for (const double time : profile.times) within &= time <= kMostNumber;
+  for (const Lock& lock : profile.locks) {
+    visit_lock(look, lock);
+    visit_counts(look, lock.conflicts_seen);
+    for (const Conflict& conflict : lock.conflicts) visit_counts(look, conflict.counts);
+    for (const LineWait& wait : lock.line_waits) within &= wait.ns <= kMostNumber;
+  }
+  for (const Thread& thread : profile.threads) visit_thread(look, thread);
+  for (const Path& path : profile.paths) within &= std::max(path.ns, path.samples) <= kMostNumber;
+  return within;
+}
+
+bool ProfileReader::is_list(std::string_view name) {
+  bool found = false;
+  Profile none;
+  visit_lists([&](const char* list, const auto&...) { found |= name == list; }, none);
+  return found;
+}
+
+void ProfileReader::add(std::string_view list, const json& entry) {
+  visit_lists(
+      [&](const char* name, auto& entries, const auto&, const auto& from_json) {
+        if (list != name) return;
+        if (entries.size() == kMostEntries)
+          throw_damaged(fmt::format("'{}' has more than {} entries", name, kMostEntries));
+        entries.push_back(from_json(entry));
+      },
+      profile_);
+}
+
+Profile ProfileReader::finish(const json& rest) {
+  visit_profile(reader(rest), profile_);
+  if (profile_.samples > kMostSamples)
+    throw_damaged(fmt::format("'samples' is no whole number up to {}", kMostSamples));
   for (std::size_t i = 0; i < kStates; ++i)
-    profile.times[i] = in.at("times_ns").at(kStateNames[i]).get<double>();
-  for (const json& lock : in.at("locks")) profile.locks.push_back(lock_from(lock));
-  paths_from(in, profile);
-  return profile;
+    reader(member(rest, "times_ns"))(kStateNames[i], profile_.times[i]);
+  (void)list_in(rest, "locks");
+  if (rest.contains("paths")) {  // not in version 1 of the file
+    for (const char* const list : {"threads", "frames", "paths"}) (void)list_in(rest, list);
+    reader(rest)("paths_lost", profile_.paths_lost);
+  }
+  for (const Path& path : profile_.paths) require_indices(path, profile_);
+  return std::move(profile_);
+}
+
+Profile profile_from_json(const json& in) {
+  ProfileReader reader;
+  if (!in.is_object()) throw_damaged("the profile is no object");
+  for (const auto& [name, list] : in.items())
+    if (ProfileReader::is_list(name))
+      for (const json& entry : list) reader.add(name, entry);
+  return reader.finish(in);
 }
 
 }  // namespace elision::profile

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a profile in JSON must not be.
+#include "profile/profile_json.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace elision::profile {
+namespace {
+
+using nlohmann::json;
+
+/// A profile with one entry in each list.
+json example() {
+  Profile profile;
+  profile.samples = 300;
+  Lock lock;
+  lock.place = {64, "hot"};
+  lock.aborts["conflict"] = 3;
+  lock.conflicts = {{{512, "count"}, {1, "get", "map.c", 7}, {2, "put"}, {3}}};
+  lock.line_waits = {{{512}, {1}, 5}};
+  lock.callers = {{11}};
+  profile.locks = {lock};
+  profile.threads = {{7, "main", 1, 2}};
+  profile.frames = {{16, "main", "m.c", 3}};
+  profile.paths = {{State::kWaiting, 0, 0, {0}, 5, 1}};
+  return json::parse(profile_json(profile).dump());
+}
+
+/// What the reader says about `damage`; empty: it accepts it.
+std::string said_of(const std::function<void(json&)>& damage) {
+  json profile = example();
+  damage(profile);
+  try {
+    (void)profile_from_json(profile);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ProfileJson, ReadsCallPathsAsItWritesThem) {
+  const json written = example();
+  const Profile profile = profile_from_json(written);
+  EXPECT_EQ(json::parse(profile_json(profile).dump()), written);
+  ASSERT_EQ(profile.paths.size(), 1u);
+  EXPECT_EQ(profile.paths[0].state, State::kWaiting);
+  EXPECT_EQ(profile.threads[0].name, "main");
+}
+
+TEST(ProfileJson, VersionOneHasNoCallPaths) {
+  const auto without = [](json& profile) {
+    for (const char* const name : {"paths", "threads", "frames", "paths_lost"}) profile.erase(name);
+  };
+  EXPECT_EQ(said_of(without), "");
+}
+
+TEST(ProfileJson, EveryMemberMustBeThere) {
+  const json whole = example();
+  for (const auto& [name, value] : whole.items()) {
+    if (name == "paths") continue;
+    EXPECT_EQ(said_of([&name = name](json& profile) { profile.erase(name); }), "'" + name + "' is missing");
+  }
+  for (const auto& [name, value] : whole["locks"][0].items())
+    EXPECT_EQ(said_of([&name = name](json& profile) { profile["locks"][0].erase(name); }),
+              "'" + name + "' is missing");
+}
+
+TEST(ProfileJson, NoMemberIsOfAnotherKind) {
+  const json whole = example();
+  for (const json& wrong : {json("x"), json(), json(json::array({1})), json({{"x", 1}})}) {
+    for (const auto& [name, value] : whole.items())
+      EXPECT_NE(said_of([&, &name = name](json& profile) { profile[name] = wrong; }), "") << name << wrong;
+    for (const auto& [name, value] : whole["locks"][0].items()) {
+      const bool is_map = name == "aborts" && wrong.is_object();
+      EXPECT_EQ(said_of([&, &name = name](json& profile) { profile["locks"][0][name] = wrong; }) == "",
+                is_map)
+          << name << wrong;
+    }
+  }
+}
+
+TEST(ProfileJson, NumbersAreCheckedBeforeTheyAreConverted) {
+  EXPECT_EQ(said_of([](json& profile) { profile["cpus"] = -1; }),
+            "'cpus' is no whole number up to 4294967295");
+  EXPECT_EQ(said_of([](json& profile) { profile["cpus"] = 4294967296u; }),
+            "'cpus' is no whole number up to 4294967295");
+  EXPECT_EQ(said_of([](json& profile) { profile["cpus"] = 1.5; }),
+            "'cpus' is no whole number up to 4294967295");
+  EXPECT_EQ(said_of([](json& profile) { profile["samples"] = 2'000'000'000'000'000u; }),
+            "'samples' is no whole number up to 1000000000000000");
+  EXPECT_EQ(said_of([](json& profile) { profile["wall_ns"] = 1e300; }),
+            "'wall_ns' is not between 0 and 1e+18");
+  EXPECT_EQ(said_of([](json& profile) { profile["wall_ns"] = -1; }), "'wall_ns' is not between 0 and 1e+18");
+  EXPECT_EQ(said_of([](json& profile) { profile["locks"][0]["aborts"]["conflict"] = -1; }),
+            "'aborts' is not between 0 and 1e+18");
+  EXPECT_EQ(said_of([](json& profile) { profile["frames"][0]["address"] = -1; }),
+            "'address' is no whole number up to 18446744073709551615");
+  EXPECT_EQ(said_of([](json& profile) { profile["frames"][0]["line"] = 4294967296u; }),
+            "'line' is no whole number up to 4294967295");
+}
+
+TEST(ProfileJson, DifferencesOfRoundedSumsMayBeBelowZero) {
+  json profile = example();
+  profile["times_ns"]["attempt"] = -1e-9;
+  EXPECT_EQ(time_in(profile_from_json(profile).times, State::kAttempt), 0);
+}
+
+TEST(ProfileJson, IndicesAreInTheirLists) {
+  EXPECT_EQ(said_of([](json& profile) { profile["paths"][0]["lock"] = 1u; }),
+            "a call path is at a lock that is not there");
+  EXPECT_EQ(said_of([](json& profile) { profile["paths"][0]["thread"] = 1u; }),
+            "a call path is of a thread that is not there");
+  EXPECT_EQ(said_of([](json& profile) {
+              profile["paths"][0]["frames"] = {0u, 1u};
+            }),
+            "a call path has a function that is not there");
+  EXPECT_EQ(said_of([](json& profile) { profile["paths"][0]["frames"] = {-1}; }),
+            "'frames' is no whole number up to 4294967295");
+  EXPECT_EQ(said_of([](json& profile) { profile["paths"][0]["state"] = "asleep"; }),
+            "'state' is no name of a state");
+}
+
+TEST(Bounds, HoldForEveryNumber) {
+  EXPECT_TRUE(is_within_bounds(profile_from_json(example())));
+  const json whole = example();
+  const auto exceeds = [&](auto change) {
+    Profile profile = profile_from_json(whole);
+    change(profile);
+    return !is_within_bounds(profile);
+  };
+  EXPECT_TRUE(exceeds([](Profile& profile) { profile.wall_ns = 2e18; }));
+  EXPECT_TRUE(exceeds([](Profile& profile) { profile.samples = 2'000'000'000'000'000; }));
+  EXPECT_TRUE(exceeds([](Profile& profile) { profile.times[3] = 2e18; }));
+  EXPECT_TRUE(exceeds([](Profile& profile) { profile.locks[0].commits = 2e18; }));
+  EXPECT_TRUE(exceeds([](Profile& profile) { profile.locks[0].aborts["conflict"] = 2e18; }));
+  EXPECT_TRUE(exceeds([](Profile& profile) { profile.locks[0].conflicts[0].counts.apart = 2e18; }));
+  EXPECT_TRUE(exceeds([](Profile& profile) { profile.locks[0].line_waits[0].ns = 2e18; }));
+  EXPECT_TRUE(exceeds([](Profile& profile) { profile.threads[0].aborts = 2e18; }));
+  EXPECT_TRUE(exceeds([](Profile& profile) { profile.paths[0].samples = 2e18; }));
+}
+
+}  // namespace
+}  // namespace elision::profile
