@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "profile/conflicts.h"
+#include "profile/lock_sums.h"
 
 namespace elision::profile {
 namespace {
@@ -60,14 +61,8 @@ void add_to(Lock& sum, const Lock& lock) {
   sum.objects += lock.objects;
   sum.most_waits_ns = std::max(sum.most_waits_ns, lock.most_waits_ns);
   if (lock.waits_inside_ns > sum.waits_inside_ns) sum.inside = lock.inside;
-  sum.longest_wait_ns = std::max(sum.longest_wait_ns, lock.longest_wait_ns);
-  for (const auto number :
-       {&Lock::acquisitions, &Lock::contended, &Lock::waits_ns, &Lock::holds_ns, &Lock::aborted_ns,
-        &Lock::attempts, &Lock::commits, &Lock::fallbacks, &Lock::system_calls,
-        &Lock::conflicts_apart_at_lock, &Lock::line_waits_ns, &Lock::waits_inside_ns})
-    sum.*number += lock.*number;
-  sum.conflicts_seen += lock.conflicts_seen;
-  for (const auto& [cause, count] : lock.aborts) sum.aborts[cause] += count;
+  sum.waits_inside_ns += lock.waits_inside_ns;
+  add_numbers(sum, lock);
   sum.other_sites.insert(sum.other_sites.end(), lock.other_sites.begin(), lock.other_sites.end());
   sum.conflicts.insert(sum.conflicts.end(), lock.conflicts.begin(), lock.conflicts.end());
   sum.line_waits.insert(sum.line_waits.end(), lock.line_waits.begin(), lock.line_waits.end());
