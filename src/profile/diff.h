@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between the profiles of two runs, A and B: times by state, locks, ends of attempts, functions.
+// Pure.
+//
+// Times are shares, since runs differ in length: of the threads' time in the part of the run with two or more
+// threads, and for functions of the time of all call paths. A share that is known from samples has an
+// uncertainty, as if each sample were drawn for itself. That programs differ from run to run is no part of
+// it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace elision::profile {
+
+/// The ends of the interval in which a difference lies with 95 % confidence.
+struct Bounds {
+  double low = 0, high = 0;
+};
+
+/// A share of time in both runs.
+struct ShareChange {
+  double a = 0, b = 0;
+  std::optional<Bounds> bounds{};  // of difference(); nothing: both are exact
+
+  double difference() const { return b - a; }
+  /// Whether the difference is more than uncertainty.
+  bool is_clear() const { return bounds ? bounds->low > 0 || bounds->high < 0 : a != b; }
+};
+
+using StateChanges = std::array<ShareChange, kStates>;
+
+enum class Presence : std::uint8_t { kBoth, kOnlyA, kOnlyB };
+
+/// A lock, or all that are taken at one place. Time is lost by waiting, by attempts that abort, and in the
+/// lock's own code; the last is known from call paths only.
+struct LockChange {
+  std::string name{};
+  Presence presence = Presence::kBoth;
+  ShareChange lost{}, waiting{}, aborted{}, overhead{};
+  double acquisitions_a = 0, acquisitions_b = 0;
+};
+
+/// The name of attempts that did not abort, among EndChange::name.
+inline constexpr const char* kCommits = "commits";
+
+/// How attempts to elide locks ended: "commits", "conflict" and so on, as numbers and as shares of all
+/// attempts.
+struct EndChange {
+  std::string name{};
+  double count_a = 0, count_b = 0;
+  double share_a = 0, share_b = 0;
+};
+
+/// Time in a function: of its own, and with that of the functions that it calls.
+struct FunctionChange {
+  std::string name{};
+  ShareChange inclusive{}, exclusive{};
+  StateChanges inclusive_states{}, exclusive_states{};
+
+  /// The larger change of both.
+  double most() const;
+};
+
+struct ProfileDiff {
+  bool a_is_sufficient = false, b_is_sufficient = false;  // is_sufficient()
+  StateChanges states{};
+  ShareChange lost{};                     // at locks, by waiting, speculating, aborts and the locks' own code
+  std::vector<LockChange> locks{};        // the largest change of lost time first
+  double attempts_a = 0, attempts_b = 0;  // sum of `ends`
+  double fallbacks_a = 0, fallbacks_b = 0;
+  std::vector<EndChange> ends{};            // commits first, then aborts by cause
+  std::vector<FunctionChange> functions{};  // the largest change first
+};
+
+ProfileDiff diff(const Profile& a, const Profile& b);
+
+/// One sentence, and it says so if there is no difference beyond the uncertainty.
+std::string verdict_of(const ProfileDiff& diff);
+
+/// "waiting for locks": what a thread spends its time with.
+const char* words_for(State state);
+
+/// The ends of Wilson's interval of a share that was seen in `samples`, at `deviations` standard deviations
+/// (1.96 for 95 %). Both are `share` if `samples` is 0, which stands for an exact one.
+Bounds wilson(double share, double samples, double deviations);
+
+}  // namespace elision::profile
