@@ -17,6 +17,8 @@ const std::vector<Verb>& verbs() {
       {"annotate", "show lines of source with their time and conflicts in a profile", annotate_verb,
        annotate_app},
       {"export", "write the call paths of a recorded profile for other tools", export_verb, export_app},
+      {"diff", "show what differs between two profiles", diff_verb, diff_app},
+      {"merge", "make one profile of those of several processes", merge_verb, merge_app},
       {"run", "run a program natively under one lock design", run_verb, run_app},
       {"vm", "run a program on a described multicore with hardware transactions, in virtual time", vm_verb,
        vm_app},

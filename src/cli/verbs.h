@@ -23,6 +23,8 @@ int record_verb(const Words& words);
 int report_verb(const Words& words);
 int annotate_verb(const Words& words);
 int export_verb(const Words& words);
+int diff_verb(const Words& words);
+int merge_verb(const Words& words);
 int doctor_verb(const Words& words);
 int machines_verb(const Words& words);
 int help_verb(const Words& words);
@@ -35,6 +37,8 @@ std::unique_ptr<CLI::App> record_app();
 std::unique_ptr<CLI::App> report_app();
 std::unique_ptr<CLI::App> annotate_app();
 std::unique_ptr<CLI::App> export_app();
+std::unique_ptr<CLI::App> diff_app();
+std::unique_ptr<CLI::App> merge_app();
 std::unique_ptr<CLI::App> doctor_app();
 std::unique_ptr<CLI::App> machines_app();
 

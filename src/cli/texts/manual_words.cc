@@ -139,6 +139,31 @@ ManualWords export_words() {
                     "elision export --format folded | flamegraph.pl --countname=us > flames.svg"}}};
 }
 
+ManualWords diff() {
+  return {
+      .paragraphs =
+          {"The first sentence says whether threads lose more or less time at locks in B, or that there is "
+           "no "
+           "difference beyond the uncertainty. Tables show time by state, the locks, how attempts to elide "
+           "locks ended, and functions, those that changed most first. Differences are in points: 12 % "
+           "against 41 % are 29.",
+           "If the profiles are from samples, each difference has an interval of 95 %. It does not tell how "
+           "much runs of one program differ."},
+      .exit_codes = {{"0", "Success."}, kBadUsage},
+      .examples = {{"Did a change help?", "elision diff before.profile after.profile"}}};
+}
+
+ManualWords merge() {
+  return {
+      .paragraphs =
+          {"Times and counts are added. Locks are one in all processes if they have one name, or else one "
+           "call site; functions and call paths are one by their names and lines. Threads stay apart, and "
+           "their names begin with that of their file.",
+           "Profiles of different machines or lock designs are refused."},
+      .exit_codes = {{"0", "Success."}, kBadUsage},
+      .examples = {{"One profile of all ranks:", "elision merge -o all.profile rank-*.profile"}}};
+}
+
 ManualWords machines() {
   return {
       .paragraphs =
@@ -158,7 +183,7 @@ ManualWords manual_words(const std::string& verb) {
   static const std::map<std::string, ManualWords (*)()> kWords = {
       {"", whole_command},      {"compare", compare},   {"run", run},       {"vm", vm},
       {"doctor", doctor},       {"machines", machines}, {"record", record}, {"report", report},
-      {"export", export_words}, {"annotate", annotate}};
+      {"export", export_words}, {"annotate", annotate}, {"diff", diff},     {"merge", merge}};
   const auto words = kWords.find(verb);
   if (words == kWords.end())
     throw std::logic_error("texts/manual_words.cc has no words for the verb " + verb);
