@@ -59,8 +59,8 @@ def test_more_functions_are_counted(bank):
     paths = [made_up.path("section", 0, [number], 1000 + number, 1, lock=0) for number in range(8)]
     made_up.write(bank.root / "p", paths, frames=frames)
     text = shown(bank, "p")
-    assert [heading.split("(")[0] for heading in blocks_of(text)][:5] == ["f8", "f7", "f6", "f5", "f4"]
-    assert text.endswith("\n3 more functions have lines of source; name one to see it.\n")
+    assert [heading.split("(")[0] for heading in blocks_of(text)] == [
+        "f8", "f7", "f6", "f5", "f4", "3 more functions have lines of source; name one to see it."]
 
 
 def test_conflicts_stand_on_both_lines(bank):
@@ -81,6 +81,9 @@ def test_conflicts_stand_on_both_lines(bank):
 def test_source_is_looked_for_by_path_then_by_name(bank):
     words = ("elision.profile", "transfer", "--source-root")
     assert "line 12;" in shown(bank, *words, "checkout/src"), "by its name"
+    (bank.root / "another").mkdir()
+    (bank.root / "another" / "bank.cc").write_text("another file\n" * 50)
+    assert "line 12;" in shown(bank, "elision.profile", "transfer"), "the end of its path is most like that of the profile"
     for folder in ("other/src", "third"):
         (bank.root / folder).mkdir(parents=True)
         (bank.root / folder / "bank.cc").write_text("another file\n" * 50)
