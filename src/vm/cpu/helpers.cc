@@ -204,7 +204,9 @@ namespace {
 /// The CPU leaves to the engine in front of its next block, if this is the abort that the engine waits for.
 void note_abort(Cpu& cpu, machine::HardwareAbort cause, std::uint64_t status, std::uint64_t pc,
                 std::uint64_t cycles) {
-  if (cpu.aborts_to_look == 0 || --cpu.aborts_to_look != 0) return;
+  if (cpu.aborts_to_look == 0) return;
+  --cpu.aborts_to_look;
+  if (cpu.aborts_to_look != 0) return;
   cpu.aborted = {true, cause, static_cast<std::uint32_t>(status), pc, cycles};
   cpu.look_at_counts(cpu.clock());
   if (!cpu.in_heap) cpu.set_deadline(cpu.clock_ticks());
