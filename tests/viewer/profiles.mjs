@@ -281,20 +281,20 @@ export function hostileProfile() {
 function noise(seed) {
   let state = seed;
   return () => {
-    state = (state * 1103515245 + 12345) % 2147483648;
-    return state / 2147483648;
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
   };
 }
 
-/** `count` call paths up to 60 deep, in a tree whose functions have up to 12 different callees. */
+/** `count` call paths up to 60 deep, in a tree whose functions have up to 12 different callees, some far more often. */
 export function manyPaths(count = 200000) {
   const random = noise(7);
   const report = sampled();
   const paths = Array.from({ length: count }, () => {
-    const depth = 4 + Math.floor(56 * random() ** 3);
+    const depth = 4 + Math.floor(56 * random() ** 4);
     const functions = Array.from(
       { length: depth },
-      (_, i) => `level_${i}::function_${Math.floor(12 * random() ** 2)}`,
+      (_, i) => `level_${i}::function_${Math.floor(12 * random() ** 5)}`,
     );
     const state = STATES[Math.floor(9 * random())];
     return [state, Math.floor(3 * random()), 1000 + 1e6 * random(), Math.floor(4 * random()), functions];

@@ -82,7 +82,8 @@ export class Calls {
   private readonly places: Place[]; // of frames
   private readonly functionOf: Int32Array; // of frames
   // Of stacks, with all that they call:
-  private readonly times = new Map<number, Float64Array>(); // by state, if it is chosen
+  private readonly room = new Map<number, Float64Array>(); // by state
+  private readonly times = new Map<number, Float64Array>(); // the same of chosen states
   private readonly total: Float64Array;
   private readonly samples: Float64Array;
   private readonly rows: Int32Array; // levels of functions with time below it
@@ -111,6 +112,7 @@ export class Calls {
     const present = new Set(data.paths.state);
     const names = [...order, ...data.states.filter((name) => !order.includes(name))];
     this.states = names.map((name) => data.states.indexOf(name)).filter((state) => present.has(state));
+    for (const state of this.states) this.room.set(state, new Float64Array(unknown + 1));
     this.total = new Float64Array(unknown + 1);
     this.samples = new Float64Array(unknown + 1);
     this.rows = new Int32Array(unknown + 1);
@@ -124,8 +126,7 @@ export class Calls {
     this.samples.fill(0);
     this.rows.fill(0);
     this.times.clear();
-    for (const state of this.states)
-      if (states.has(state)) this.times.set(state, new Float64Array(this.caller.length));
+    for (const [state, times] of this.room) if (states.has(state)) this.times.set(state, times.fill(0));
     const { state, ns, samples, thread: threads } = this.data.paths;
     this.stackOf.forEach((stack, path) => {
       const times = this.times.get(at(state, path));
@@ -134,7 +135,7 @@ export class Calls {
       add(this.total, stack, at(ns, path));
       add(this.samples, stack, at(samples, path));
     });
-    for (let stack = this.caller.length - 1; stack > 0; --stack) this.addToCaller(stack);
+    this.addToCallers([...this.times.values()]);
     this.root = {
       name: "all",
       stacks: [0],
@@ -147,13 +148,15 @@ export class Calls {
     return this.root;
   }
 
-  private addToCaller(stack: number): void {
-    if (at(this.total, stack) === 0) return;
-    const caller = at(this.caller, stack);
-    for (const times of this.times.values()) add(times, caller, at(times, stack));
-    add(this.total, caller, at(this.total, stack));
-    add(this.samples, caller, at(this.samples, stack));
-    this.rows[caller] = Math.max(at(this.rows, caller), at(this.rows, stack) + 1);
+  private addToCallers(chosen: readonly Float64Array[]): void {
+    for (let stack = this.caller.length - 1; stack > 0; --stack) {
+      if (at(this.total, stack) === 0) continue;
+      const caller = at(this.caller, stack);
+      for (const times of chosen) if (at(times, stack) !== 0) add(times, caller, at(times, stack));
+      add(this.total, caller, at(this.total, stack));
+      add(this.samples, caller, at(this.samples, stack));
+      this.rows[caller] = Math.max(at(this.rows, caller), at(this.rows, stack) + 1);
+    }
   }
 
   /** What a box calls, most time first. */

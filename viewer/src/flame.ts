@@ -226,14 +226,15 @@ class Flame {
   }
 
   private draw(): void {
-    const rows = callersOf(this.zoomed).length + this.calls.rowsFrom(this.zoomed);
+    const first = Math.floor(this.tree.scrollTop / ROW);
+    // One row more than is seen, for the arrow keys.
+    const last = first + MOST_ROWS + 1;
+    this.width = this.tree.clientWidth; // without a scroll bar
+    this.placed = this.calls.layout(this.zoomed, this.width, last);
+    const rows = this.rowsDownTo(last);
     const height = Math.min(rows, MOST_ROWS) * ROW;
     this.room.style.height = `${rows * ROW}px`;
     this.tree.style.height = `${height}px`;
-    this.width = this.tree.clientWidth; // without a scroll bar
-    const first = Math.floor(this.tree.scrollTop / ROW);
-    // One row more than is seen, for the arrow keys.
-    this.placed = this.calls.layout(this.zoomed, this.width, first + MOST_ROWS + 1);
     this.paint(height, first);
     if (!this.placed.some(({ box }) => box === this.current)) this.current = this.zoomed;
     this.markCurrent();
@@ -241,6 +242,12 @@ class Flame {
     this.whole.disabled = this.zoomed === this.calls.root;
     this.showFound();
     if (this.detail.childElementCount === 0) this.show(this.current);
+  }
+
+  /** Rows of the graph; if those placed reach `last`, with all that may follow. */
+  private rowsDownTo(last: number): number {
+    const deepest = this.placed.reduce((most, { row }) => Math.max(most, row), 0);
+    return deepest < last ? deepest + 1 : callersOf(this.zoomed).length + this.calls.rowsFrom(this.zoomed);
   }
 
   private paint(height: number, first: number): void {
@@ -290,15 +297,18 @@ class Flame {
       pen.fillRect(left, top, width > 2 ? width - 0.5 : width, ROW - 1);
       return;
     }
+    // Whole pixels: a part that has none is not drawn, so a box has at most as many parts as pixels.
     let end = left;
     for (const { state, ns } of times) {
-      const part = ((width - 1) * ns) / box.ns;
+      const from = Math.round(end);
+      end += ((width - 1) * ns) / box.ns;
+      const part = Math.round(end) - from;
+      if (part === 0) continue;
       pen.fillStyle = colours[state] ?? "";
       pen.globalAlpha = (this.partOf[state]?.key === "outside" ? PALE_TINT : TINT) * strength;
-      pen.fillRect(end, top, part, ROW - 1 - STRIP);
+      pen.fillRect(from, top, part, ROW - 1 - STRIP);
       pen.globalAlpha = strength;
-      pen.fillRect(end, top + ROW - 1 - STRIP, part, STRIP);
-      end += part;
+      pen.fillRect(from, top + ROW - 1 - STRIP, part, STRIP);
     }
   }
 

@@ -36,10 +36,7 @@ function columnsOf(threadSeconds: number): Column<Lock>[] {
       ({ key, title }): Column<Lock> => ({
         title,
         number: true,
-        cell: (lock) =>
-          key === "overhead" && lock.overhead_seconds === null
-            ? { text: "–" }
-            : secondsCell(lostPart(lock, key)),
+        cell: (lock) => secondsCell(lostPart(lock, key)),
       }),
     ),
     {
