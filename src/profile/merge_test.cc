@@ -187,10 +187,11 @@ TEST(Merged, CallPathsThatDifferInAddressesAloneAreOne) {
 
 TEST(Merged, ThreadsAndCpusAreThoseOfTheProcessWithMost) {
   Profile a, b;
-  a.most_threads = 3, a.cpus = 4, b.most_threads = 2, b.cpus = 8;
-  const Profile sum = merged({a, b});
-  EXPECT_EQ(sum.most_threads, 3u);
-  EXPECT_EQ(sum.cpus, 8u);
+  a.most_threads = 3, a.cpus = 8, b.most_threads = 2, b.cpus = 4;
+  for (const Profile& sum : {merged({a, b}), merged({b, a})}) {
+    EXPECT_EQ(sum.most_threads, 3u);
+    EXPECT_EQ(sum.cpus, 8u);
+  }
 }
 
 TEST(NameThreads, NamesTheProcessToo) {
