@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as a profile (cli/profile_file.h). A bad one must be refused in one line that names it. An
-// accepted one must be the same after writing and reading it; it is reported, compared and merged, with
-// itself and with another one, and the merge must be a profile again.
+// accepted one has no number out of bounds and must be the same after writing and reading it; it is reported,
+// compared and merged, with itself and with another one, and the merge must be a profile again.
 #include <algorithm>
 
 #include "cli/host/json_text.h"
@@ -123,6 +123,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   ++fuzz::g_accepted;
+  if (!profile::is_within_bounds(file.profile)) fuzz::fail("a number out of bounds: " + text);
   if (json_of(read_again(file.profile)) != json_of(file.profile)) fuzz::fail("read otherwise: " + text);
   report(file);
   compare(file.profile, file.profile);
