@@ -51,6 +51,7 @@ std::string address_sanitizer_of(const std::string&) { must_not_come_here("addre
 void require_writable(const std::string&) {}
 void require_regular(const std::string&) {}
 bool is_standard_output(const std::string& path) { return path == kStandardOutput; }
+bool is_terminal(const std::string&) { return false; }
 void require_directory(const std::string&) {}
 void require_gnuplot() {}
 std::string drawn_by_gnuplot(const std::string&) { must_not_come_here("drawn_by_gnuplot"); }
