@@ -11,14 +11,14 @@
 
 #include "profile/analysis.h"
 #include "profile/lock_sums.h"
+#include "profile/share_interval.h"
 
 namespace elision::profile {
 namespace {
 
-constexpr double kDeviations = 1.96;  // of a normal distribution, for 95 %
 /// Of several states, one differs beyond its interval more easily than one that was chosen before. For nine,
 /// intervals of 99.4 % (2.77 standard deviations) make up for it.
-constexpr double kWiderForAnyState = 2.77 / kDeviations;
+constexpr double kWiderForAnyState = 2.77 / kShareDeviations;
 /// Smaller differences are not worth a sentence.
 constexpr double kSmallestDifference = 0.005;
 constexpr double kMostOfIt = 0.5;
@@ -41,11 +41,16 @@ Whole paths_time(const Profile& profile) {
   return whole;
 }
 
+/// The interval of a share; without samples it is exact.
+ShareInterval interval_of(double share, double samples) {
+  return samples > 0 ? interval_of_share(share, samples) : ShareInterval{share, share};
+}
+
 /// The interval of the difference of two shares, from those of both: Newcombe's (Statistics in Medicine 17,
 /// 1998, method 10).
 std::optional<Bounds> bounds_of(double a, double b, double samples_a, double samples_b) {
   if (samples_a <= 0 && samples_b <= 0) return std::nullopt;
-  const Bounds of_a = wilson(a, samples_a, kDeviations), of_b = wilson(b, samples_b, kDeviations);
+  const ShareInterval of_a = interval_of(a, samples_a), of_b = interval_of(b, samples_b);
   return Bounds{b - a - std::hypot(b - of_b.low, of_a.high - a),
                 b - a + std::hypot(of_b.high - b, a - of_a.low)};
 }
@@ -348,16 +353,6 @@ const char* words_for(State state) {
 
 double FunctionChange::most() const {
   return std::max(std::abs(inclusive.difference()), std::abs(exclusive.difference()));
-}
-
-Bounds wilson(double share, double samples, double deviations) {
-  const double p = std::clamp(share, 0.0, 1.0);
-  if (samples <= 0) return {share, share};
-  const double square = deviations * deviations;
-  const double middle = (p + square / (2 * samples)) / (1 + square / samples);
-  const double half = deviations / (1 + square / samples) *
-                      std::sqrt(p * (1 - p) / samples + square / (4 * samples * samples));
-  return {std::max(0.0, std::min(middle - half, p)), std::min(1.0, std::max(middle + half, p))};
 }
 
 ProfileDiff diff(const Profile& a, const Profile& b) {

@@ -86,8 +86,4 @@ std::string verdict_of(const ProfileDiff& diff);
 /// "waiting for locks": what a thread spends its time with.
 const char* words_for(State state);
 
-/// The ends of Wilson's interval of a share that was seen in `samples`, at `deviations` standard deviations
-/// (1.96 for 95 %). Both are `share` if `samples` is 0, which stands for an exact one.
-Bounds wilson(double share, double samples, double deviations);
-
 }  // namespace elision::profile

@@ -135,16 +135,6 @@ TEST(Diff, ASideThatIsExactAddsNoUncertainty) {
   EXPECT_LT(one.bounds->high - one.bounds->low, 0.8 * (both.bounds->high - both.bounds->low));
 }
 
-TEST(Wilson, EndsAreThoseOfTheFormula) {
-  // 4 of 10: 0.1682 to 0.6873 (Brown, Cai and DasGupta, Statistical Science 16, 2001, give the formula).
-  EXPECT_NEAR(wilson(0.4, 10, 1.96).low, 0.1682, 0.0001);
-  EXPECT_NEAR(wilson(0.4, 10, 1.96).high, 0.6873, 0.0001);
-  EXPECT_EQ(wilson(0, 10, 1.96).low, 0);
-  EXPECT_NEAR(wilson(0, 10, 1.96).high, 0.2775, 0.0001);
-  EXPECT_EQ(wilson(1, 10, 1.96).high, 1);
-  EXPECT_EQ(wilson(0.3, 0, 1.96).low, 0.3);
-}
-
 TEST(Diff, LocksAreMatchedByNameAndOtherwiseByCallSites) {
   Profile a = waiting_for(1000), b = waiting_for(500);
   Lock queue, gone, fresh;

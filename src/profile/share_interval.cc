@@ -5,16 +5,11 @@
 #include <cmath>
 
 namespace elision::profile {
-namespace {
-
-constexpr double kNormalQuantile = 1.959963984540054;  // of 97.5 %: 2.5 % lie beyond either end
-
-}  // namespace
 
 ShareInterval interval_of_share(double share, double samples) {
   if (!(samples > 0)) return {};
   const double p = std::clamp(share, 0.0, 1.0);
-  const double z2 = kNormalQuantile * kNormalQuantile / samples;
+  const double z2 = kShareDeviations * kShareDeviations / samples;
   const double centre = p + z2 / 2;
   const double half = std::sqrt(z2 * (p * (1 - p) + z2 / 4));
   // Rounding must not move an end past the share itself.

@@ -5,6 +5,8 @@
 namespace elision::profile {
 
 inline constexpr double kShareConfidence = 0.95;
+/// So many standard deviations hold it: 2.5 % lie beyond either end.
+inline constexpr double kShareDeviations = 1.959963984540054;
 
 struct ShareInterval {
   double low = 0;
