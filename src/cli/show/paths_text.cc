@@ -90,10 +90,22 @@ std::vector<Row> rows_of(const Profile& profile, std::size_t most) {
   return rows;
 }
 
+/// "7 of them aborted a transaction, less than 1 % of all aborts": a signal does that, on a real CPU.
+std::string aborts_caused(const Profile& profile) {
+  double caused = 0, aborts = 0;
+  for (const Path& path : profile.paths)
+    if (path.state == State::kAttempt) caused += path.samples;
+  for (const profile::Thread& thread : profile.threads) aborts += thread.aborts;
+  if (profile.exact || caused == 0) return "";
+  return fmt::format(", of which {:.0f} aborted a transaction, {} of all aborts", caused,
+                     profile::percent(std::min(1.0, caused / std::max(aborts, caused))));
+}
+
 std::string heading(const Profile& profile) {
   double samples = 0;
   for (const Path& path : profile.paths) samples += path.samples;
-  std::string text = fmt::format("Call paths at locks, from {:.0f} samples", samples);
+  std::string text =
+      fmt::format("Call paths at locks, from {:.0f} samples", samples) + aborts_caused(profile);
   if (profile.paths_lost > 0)
     text += fmt::format(" ({:.0f} more were lost, since they came too fast)", profile.paths_lost);
   return text;

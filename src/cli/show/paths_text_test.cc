@@ -66,6 +66,15 @@ TEST_F(PathsText, SaysWhatWasLostAndLeftOut) {
   EXPECT_EQ(text.find("main"), std::string::npos) << "the most time alone";
 }
 
+TEST_F(PathsText, SaysWhatTheSamplesAborted) {
+  profile_.threads[0].aborts = 50;
+  add(State::kAttempt, {0}, 1);
+  const std::string said = "from 1 samples, of which 1 aborted a transaction, 2 % of all aborts:";
+  EXPECT_NE(paths_text(profile_, kMost, kPlain).find(said), std::string::npos);
+  profile_.exact = true;  // no signals
+  EXPECT_EQ(paths_text(profile_, kMost, kPlain).find("aborted"), std::string::npos);
+}
+
 TEST_F(PathsText, MarkdownIsEscaped) {
   profile_.frames.push_back({0, "list<int>::push()"});
   add(State::kWaiting, {7}, 1);
