@@ -11,8 +11,8 @@
 //  - kCpuTime: N times in a second of a thread's CPU time, a signal of the thread's own timer.
 //  - kWait: the thread has waited for locks for about 1/N of a second since its last sample of this kind,
 //  awake
-//    or asleep, and one of those waits has ended now. A wait is met in proportion to its length, so
-//    the time since the last sample counts for it.
+//    or asleep, and one of those waits has ended now. A wait is met in proportion to its length, so the time
+//    since the last sample counts for it.
 //
 // Invariants:
 //  - The sample with number `n` (from 0) lies at `n % kPathSamples`. A writer claims it by adding 1 to
@@ -66,9 +66,10 @@ struct PathsHeader {
   std::uint64_t magic = 0;  // written last
   std::uint32_t version = 0;
   std::uint32_t process_id = 0;
-  std::uint64_t period_ns = 0;       // of a thread's timer
-  std::uint32_t signal_in_use = 0;   // 1: the program handles the signal itself, so there are waits only
-  std::uint32_t timers_missing = 0;  // threads for which the kernel made no timer
+  std::uint64_t period_ns = 0;      // of a thread's timer
+  std::uint32_t signal_in_use = 0;  // 1: the program handles the signal itself, so there are waits only
+  std::uint32_t timers_missing =
+      0;  // threads without a timer: they block the signal, or the kernel made none
   alignas(64) std::uint64_t begun = 0;
   std::uint64_t lost = 0;  // samples for which there was no room
   alignas(64) std::uint64_t taken = 0;

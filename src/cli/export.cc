@@ -124,8 +124,10 @@ void check_output(const std::string& output, const Format& format, const std::st
 ProfileFile profile_with_paths(const std::string& path) {
   ProfileFile file = read_profile(path);
   if (file.profile.paths.empty())
-    throw UsageError(fmt::format(
-        "'{}' has no call paths: an earlier version recorded it, or the run was too short", path));
+    throw UsageError(fmt::format("'{}' has no call paths: {}", path,
+                                 !file.profile.paths_missing.empty()
+                                     ? file.profile.paths_missing
+                                     : "an earlier version recorded it, or the run was too short"));
   return file;
 }
 

@@ -181,7 +181,9 @@ Recorded record_natively(const RecordRequest& request, const Program& program) {
     tell("record", no_lock_sentence(program.words.front(), "takes", why));
   experiment::ActivitySampler sampler(directory.path(), distance_ms(request));
   const int exit_code = run_to_end(program.file, program.words, environment);
-  return {sampler.finish(), exit_code};
+  Recorded recorded{sampler.finish(), exit_code};
+  if (request.call_paths == 0) recorded.profile.paths_missing = "record was told to sample none";
+  return recorded;
 }
 
 Recorded record_virtually(const RecordRequest& request, const Program& program) {
@@ -244,6 +246,7 @@ ProfileFile record_process(const RecordRequest& request) {
   experiment::ActivitySampler sampler(directory.path(), process, distance_ms(request));
   stops.await_end(process, request.seconds);
   file.profile = sampler.finish();
+  file.profile.paths_missing = "it is of a process that ran already";
   return file;
 }
 

@@ -100,13 +100,16 @@ std::vector<std::uint64_t> places_outside_library(const std::vector<CallStep>& c
 }
 
 void name_frames(Profile& profile, const Names& names) {
-  std::map<std::tuple<std::string, std::string, std::uint32_t>, std::uint32_t> known;
+  // Without a name, functions differ by their address.
+  using Key = std::tuple<std::string, std::string, std::uint32_t, std::uint64_t>;
+  std::map<Key, std::uint32_t> known;
   std::vector<Place> functions;
   std::vector<std::vector<std::uint32_t>> of_frame;
   for (const Place& frame : profile.frames) {
     std::vector<std::uint32_t>& numbers = of_frame.emplace_back();
     for (Place& function : names.functions_around(frame.address)) {
-      const auto [number, is_new] = known.emplace(std::tuple{function.name, function.file, function.line},
+      const std::uint64_t address = function.name.empty() ? function.address : 0;
+      const auto [number, is_new] = known.emplace(Key{function.name, function.file, function.line, address},
                                                   static_cast<std::uint32_t>(functions.size()));
       if (is_new) functions.push_back(std::move(function));
       numbers.push_back(number->second);

@@ -125,6 +125,20 @@ TEST(CallPaths, FramesBecomeFunctionsAndMergedOnes) {
   EXPECT_TRUE(chains[2].ends_with("merged();"));
 }
 
+TEST(CallPaths, CodeWithoutANameIsKnownByItsAddress) {
+  const Names names(own_memory_map());
+  Profile profile;
+  profile.threads.resize(1);
+  profile.frames = {{0x10}, {0x20}, {0x10}};
+  for (const std::uint32_t frame : {0u, 1u, 2u})
+    profile.paths.push_back({State::kSection, Path::kNoLock, 0, {frame}, 1, 1});
+  name_frames(profile, names);
+  ASSERT_EQ(profile.frames.size(), 2u);
+  EXPECT_EQ(profile.paths.size(), 2u);
+  EXPECT_EQ(profile.frames[profile.paths[0].frames[0]].address, 0x10u);
+  EXPECT_EQ(profile.frames[profile.paths[1].frames[0]].address, 0x20u);
+}
+
 TEST(CallPaths, PathsThatBecomeEqualAreJoined) {
   const Names names(own_memory_map());
   Profile profile;

@@ -29,6 +29,7 @@ constexpr const char* kFrames[kStates] = {"",
 std::vector<std::string> remarks_of(const Profile& profile, const Origin& origin) {
   std::vector<std::string> remarks = {origin.command, origin.conditions, origin.writer};
   if (profile.paths_lost > 0) remarks.push_back(fmt::format("{:.0f} samples were lost", profile.paths_lost));
+  if (!profile.paths_missing.empty()) remarks.push_back(profile.paths_missing);
   return remarks;
 }
 

@@ -209,6 +209,7 @@ class Merger {
     for (const auto number : {&Profile::wall_ns, &Profile::parallel_ns, &Profile::interrupted,
                               &Profile::faulted, &Profile::parked_ns, &Profile::paths_lost})
       sum_.*number += profile.*number;
+    sum_.paths_missing = std::max(sum_.paths_missing, profile.paths_missing);  // one of those that differ
     for (std::size_t i = 0; i < kStates; ++i) sum_.times[i] += profile.times[i];
   }
 

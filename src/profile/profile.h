@@ -143,8 +143,9 @@ struct Profile {
   // Functions of call paths, each with the place of the call or of the sample. A Place without a name is
   // known by its address only.
   std::vector<Place> frames{};
-  std::vector<Path> paths{};  // samples of their own, which cover all of the run. Most time first
-  double paths_lost = 0;      // samples of call paths for which there was no room
+  std::vector<Path> paths{};    // samples of their own, which cover all of the run. Most time first
+  double paths_lost = 0;        // samples of call paths for which there was no room
+  std::string paths_missing{};  // why there are no samples, or not all: a clause. Empty: nothing is missing
 
   double thread_ns() const {
     double sum = 0;

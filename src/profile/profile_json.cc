@@ -283,6 +283,7 @@ ordered_json profile_json_without_lists(const Profile& profile) {
   visit_profile(writer(out), profile);
   for (std::size_t i = 0; i < kStates; ++i) out["times_ns"][kStateNames[i]] = profile.times[i];
   out["paths_lost"] = profile.paths_lost;
+  if (!profile.paths_missing.empty()) out["paths_missing"] = profile.paths_missing;
   return out;
 }
 
@@ -352,6 +353,7 @@ Profile ProfileReader::finish(const json& rest) {
     for (const char* const list : {"threads", "frames", "paths"}) (void)list_in(rest, list);
     reader(rest)("paths_lost", profile_.paths_lost);
   }
+  if (rest.contains("paths_missing")) reader(rest)("paths_missing", profile_.paths_missing);
   for (const Path& path : profile_.paths) require_indices(path, profile_);
   return std::move(profile_);
 }

@@ -30,6 +30,7 @@ class RandomProfile {
     profile.cpus = static_cast<std::uint32_t>(random_.below(9));
     profile.interrupted = number();
     profile.paths_lost = number();
+    if (random_.below(2) != 0) profile.paths_missing = "reason " + std::to_string(random_.below(3));
     for (double& time : profile.times) time = number();
     for (std::size_t i = random_.below(6); i > 0; --i) profile.locks.push_back(lock(base_ + 64 * i));
     for (std::size_t i = 1 + random_.below(3); i > 0; --i) profile.threads.push_back(thread());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/call_paths.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -49,11 +50,12 @@ void on_signal(int, siginfo_t* info, void* context) {
   errno = saved_errno;
 }
 
-/// False if the program handles the signal itself.
+/// False if the program handles the signal itself. To ignore it is what it does by default.
 bool take_signal() {
   struct sigaction before {};
   if (sigaction(kSignal, nullptr, &before) != 0) return false;
-  const bool is_free = (before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler == SIG_DFL;
+  const bool is_free =
+      (before.sa_flags & SA_SIGINFO) == 0 && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN);
   const bool is_ours = (before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction == on_signal;
   if (!is_free) return is_ours;
   struct sigaction action {};
@@ -70,9 +72,15 @@ std::uint64_t phase_below(std::uint64_t limit, std::uint32_t thread_id) {
   return mixed % limit;
 }
 
+bool signal_is_blocked() {
+  sigset_t blocked;
+  return pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0 && sigismember(&blocked, kSignal) == 1;
+}
+
 /// Copies the stack from `from` on, as far as it is mapped: by the kernel, since a load from a page that is
-/// not there would end the program. Without the kernel's help the rest of the page.
-std::uint32_t copy_stack(std::uint8_t* to, std::uint64_t from, std::uint32_t process_id) {
+/// not there would end the program. Where a sandbox forbids that, the rest of the page. By the thread's id,
+/// since the process's own is no longer known once its first thread has ended.
+std::uint32_t copy_stack(std::uint8_t* to, std::uint64_t from, std::uint32_t thread_id) {
   constexpr std::size_t kPages = PathSample::kStackBytes / kPageBytes + 2;
   iovec theirs[kPages];
   std::size_t count = 0;
@@ -83,8 +91,9 @@ std::uint32_t copy_stack(std::uint8_t* to, std::uint64_t from, std::uint32_t pro
     at += bytes;
   }
   iovec ours = {to, PathSample::kStackBytes};
-  const long copied = syscall(SYS_process_vm_readv, process_id, &ours, 1, theirs, count, 0);
+  const long copied = syscall(SYS_process_vm_readv, thread_id, &ours, 1, theirs, count, 0);
   if (copied > 0) return static_cast<std::uint32_t>(copied);
+  if (errno != ENOSYS && errno != EPERM) return 0;
   const std::size_t bytes = std::min(first, PathSample::kStackBytes);
   std::copy_n(reinterpret_cast<const std::uint8_t*>(from), bytes, to);
   return static_cast<std::uint32_t>(bytes);
@@ -94,76 +103,89 @@ void on_wait(const abi::CounterEntry& entry, std::uint64_t ticks) { call_paths.w
 
 }  // namespace
 
-bool CallPaths::map(const char* directory, long number, void* place) {
-  const int saved_errno = errno;
-  Line path = path_of_file(directory, number, abi::kPathsExtension);
-  const int file = create_shared_file(path.c_str(), abi::kPathsFileBytes);
-  void* memory = MAP_FAILED;
-  if (file >= 0) {
-    memory = map_shared_file(file, abi::kPathsFileBytes, abi::kPathsFileBytes, place);
-    if (memory == MAP_FAILED) unlink(path.c_str());
-  }
-  errno = saved_errno;
-  header_ = memory != MAP_FAILED ? static_cast<abi::PathsHeader*>(memory) : nullptr;
-  return header_ != nullptr;
-}
-
-void CallPaths::fill_header(bool signal_in_use) {
-  header_->version = abi::kPathsVersion;
-  header_->process_id = static_cast<std::uint32_t>(getpid());
-  header_->period_ns = kNsPerSecond / frequency_;
-  header_->signal_in_use = signal_in_use;
-  __atomic_store_n(&header_->magic, abi::kPathsMagic, __ATOMIC_RELEASE);
-}
-
-void CallPaths::open(const char* directory, long number, std::uint32_t frequency) {
-  if (frequency == 0 || directory == nullptr || number < 0) return;
+void CallPaths::set_up(const char* directory, long number, std::uint32_t frequency) {
+  directory_ = directory;
+  number_ = directory != nullptr ? number : -1;
   frequency_ = std::min(frequency, kMostFrequency);
-  if (!map(directory, number, nullptr)) return;
+}
+
+/// A mapping here is the parent's file, which the child must not write.
+void CallPaths::set_up_in_child(long number) {
+  if (header_ != nullptr) munmap(header_, abi::kPathsFileBytes);
+  header_ = nullptr;
+  locks::wait_observer = nullptr;
+  std::fill_n(timers, abi::kCounterSlots, 0);
+  if (number_ >= 0) number_ = number;
+  ring_.store(Ring::kNone, std::memory_order_relaxed);
+}
+
+void CallPaths::ensure_ring() {
+  Ring ring = Ring::kNone;
+  if (ring_.compare_exchange_strong(ring, Ring::kBeingMade, std::memory_order_acquire)) {
+    make_ring();
+    ring_.store(Ring::kThere, std::memory_order_release);
+  }
+  while (ring_.load(std::memory_order_acquire) == Ring::kBeingMade) sched_yield();
+}
+
+/// Without room there is no header.
+void CallPaths::make_ring() {
+  Line path = path_of_file(directory_, number_, abi::kPathsExtension);
+  const int file = create_shared_file(path.c_str(), abi::kPathsFileBytes);
+  if (file < 0) return;
+  void* const memory = map_shared_file(file, abi::kPathsFileBytes, abi::kPathsFileBytes, nullptr);
+  if (memory == MAP_FAILED) {
+    unlink(path.c_str());
+    return;
+  }
   constexpr std::uint64_t kUsualKhz = 3'000'000;
   const std::uint64_t khz = process.cpu.tsc_khz != 0 ? process.cpu.tsc_khz : kUsualKhz;
   ticks_a_wait_ = khz * 1000 / frequency_;
   has_signal_ = take_signal();
-  fill_header(!has_signal_);
+  header_ = static_cast<abi::PathsHeader*>(memory);
+  header_->version = abi::kPathsVersion;
+  header_->process_id = static_cast<std::uint32_t>(getpid());
+  header_->period_ns = kNsPerSecond / frequency_;
+  header_->signal_in_use = !has_signal_;
+  __atomic_store_n(&header_->magic, abi::kPathsMagic, __ATOMIC_RELEASE);
   locks::wait_observer = on_wait;
 }
 
-/// The mapping is the parent's file, which the child must not write.
-void CallPaths::reopen_in_child(const char* directory, long number) {
-  if (header_ == nullptr) return;
-  void* const place = header_;
-  std::fill_n(timers, abi::kCounterSlots, 0);
-  if (number >= 0 && map(directory, number, place)) return fill_header(!has_signal_);
-  header_ = nullptr;
-  locks::wait_observer = nullptr;
+void CallPaths::thread_begins(std::uint32_t slot, std::uint32_t thread_id) {
+  if (frequency_ == 0 || number_ < 0) return;
+  const int saved_errno = errno;
+  ensure_ring();
+  if (header_ != nullptr) {
+    this_thread.wait_since_sample = phase_below(ticks_a_wait_, thread_id);
+    start_timer(slot, thread_id);
+  }
+  errno = saved_errno;
 }
 
-void CallPaths::thread_begins(std::uint32_t slot, std::uint32_t thread_id) {
-  if (header_ == nullptr) return;
-  this_thread.wait_since_sample = phase_below(ticks_a_wait_, thread_id);
-  if (!has_signal_ || slot == 0) return;
-  const int saved_errno = errno;
-  if (timers[slot] != 0) syscall(SYS_timer_delete, timers[slot] - 1);
+/// Threads of the shared slot have none.
+void CallPaths::start_timer(std::uint32_t slot, std::uint32_t thread_id) const {
+  if (!has_signal_) return;
+  if (slot != 0 && timers[slot] != 0) syscall(SYS_timer_delete, timers[slot] - 1);
   timers[slot] = 0;
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = kSignal;
-  event.sigev_value.sival_ptr = this;
+  event.sigev_value.sival_ptr = &call_paths;
   event._sigev_un._tid = static_cast<pid_t>(thread_id);
   int timer = 0;
   // The C library's timer_create allocates.
-  if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0) {
-    timers[slot] = timer + 1;
-    const std::uint64_t period = header_->period_ns, first = 1 + phase_below(period, thread_id);
-    const auto span = [](std::uint64_t ns) {
-      return timespec{static_cast<time_t>(ns / kNsPerSecond), static_cast<long>(ns % kNsPerSecond)};
-    };
-    const itimerspec times = {span(period), span(first)};
-    syscall(SYS_timer_settime, timer, 0, &times, nullptr);
-  } else {
+  if (slot == 0 || signal_is_blocked() ||
+      syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0) {
     __atomic_fetch_add(&header_->timers_missing, 1, __ATOMIC_RELAXED);
+    return;
   }
-  errno = saved_errno;
+  timers[slot] = timer + 1;
+  const std::uint64_t period = header_->period_ns, first = 1 + phase_below(period, thread_id);
+  const auto span = [](std::uint64_t ns) {
+    return timespec{static_cast<time_t>(ns / kNsPerSecond), static_cast<long>(ns % kNsPerSecond)};
+  };
+  const itimerspec times = {span(period), span(first)};
+  syscall(SYS_timer_settime, timer, 0, &times, nullptr);
 }
 
 abi::PathSample* CallPaths::claim(std::uint64_t& number) {
@@ -190,7 +212,7 @@ void CallPaths::write(PathEvent event, std::uint64_t weight, const abi::SeenActi
   sample->lock = seen.lock;
   sample->activity = static_cast<std::uint32_t>(seen.activity);
   std::copy_n(registers, abi::kPathRegisters, sample->registers);
-  sample->stack_bytes = copy_stack(sample->stack, registers[abi::kDwarfRsp], header_->process_id);
+  sample->stack_bytes = copy_stack(sample->stack, registers[abi::kDwarfRsp], sample->thread_id);
   __atomic_store_n(&sample->turn, number + 1, __ATOMIC_RELEASE);
 }
 
@@ -225,7 +247,9 @@ void CallPaths::timer_signal(std::uint32_t expirations, const void* context) {
       : "rax", "memory");
   const std::uint64_t weight = since;
   since = 0;
+  const int saved_errno = errno;
   write(PathEvent::kWait, weight, {abi::Activity::kWaiting, entry.lock, entry.site}, registers);
+  errno = saved_errno;
 }
 
 }  // namespace elision::runtime

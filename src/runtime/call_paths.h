@@ -3,13 +3,18 @@
 // thread's CPU time, and at the end of waits.
 //
 // The timers' signal is SIGURG, since what it does by default is nothing: a program that resets its
-// signals gets no samples, and goes on. A program that handles SIGURG itself keeps its handler. The timers
-// run only while their thread does, so that few system calls are interrupted, and most of these restart.
+// signals gets no samples, and goes on. If the program has a handler of its own when its first thread takes a
+// lock, there are no timers. A handler that it installs later gets the timers' signals. The timers run only
+// while their thread does, so that few system calls are interrupted, and most of these restart. A thread that
+// blocks the signal has no timer, since such threads may wait for all signals.
+//
+// The ring is made when the first thread takes a lock: many processes take none.
 //
 // The handler allocates nothing, takes no lock and needs little stack. If there is no room for a sample, the
 // sample is lost, and counted.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "abi/call_paths.h"
@@ -21,11 +26,11 @@ class CallPaths {
  public:
   static constexpr std::uint32_t kMostFrequency = 10'000;
 
-  /// Starts to sample `frequency` times in a second of each thread's CPU time, into the file with `number` in
-  /// `directory`. Without a file, or with 0, nothing is sampled.
-  void open(const char* directory, long number, std::uint32_t frequency);
+  /// Samples `frequency` times in a second of each thread's CPU time, into the file with `number` in
+  /// `directory`, which must outlive it. Without a file, or with 0, nothing is sampled.
+  void set_up(const char* directory, long number, std::uint32_t frequency);
   /// In the child of a fork: a file of its own.
-  void reopen_in_child(const char* directory, long number);
+  void set_up_in_child(long number);
 
   /// The calling thread begins, with the slot of this index of its own.
   void thread_begins(std::uint32_t slot, std::uint32_t thread_id);
@@ -35,14 +40,20 @@ class CallPaths {
   void timer_signal(std::uint32_t expirations, const void* context);
 
  private:
-  bool map(const char* directory, long number, void* place);
-  void fill_header(bool signal_in_use);
+  enum class Ring : int { kNone, kBeingMade, kThere };
+
+  void ensure_ring();
+  void make_ring();
+  void start_timer(std::uint32_t slot, std::uint32_t thread_id) const;
   abi::PathSample* claim(std::uint64_t& number);
   void write(abi::PathEvent event, std::uint64_t weight, const abi::SeenActivity& seen,
              const std::uint64_t* registers);
 
-  abi::PathsHeader* header_ = nullptr;  // null: nothing is sampled
+  const char* directory_ = nullptr;
+  long number_ = -1;
   std::uint32_t frequency_ = 0;
+  std::atomic<Ring> ring_{Ring::kNone};
+  abi::PathsHeader* header_ = nullptr;  // null: nothing is sampled
   bool has_signal_ = false;
   std::uint64_t ticks_a_wait_ = 0;  // between two samples of waits
 };

@@ -154,7 +154,7 @@ void count_anew() {
   this_thread.transaction.auxiliary = nullptr;  // a signal handler may have forked between two attempts
   this_thread.short_paths = {};
   process.region.reopen_in_child(process.configuration.counters_directory);
-  call_paths.reopen_in_child(process.configuration.counters_directory, process.region.file_number());
+  call_paths.set_up_in_child(process.region.file_number());
   fill_header();
 }
 
@@ -169,8 +169,8 @@ void set_up() {
   locks::pause_ticks = htm::measure_pause_ticks();
   configure(read_configuration());
   process.region.open(process.configuration.counters_directory);
-  call_paths.open(process.configuration.counters_directory, process.region.file_number(),
-                  process.configuration.call_paths);
+  call_paths.set_up(process.configuration.counters_directory, process.region.file_number(),
+                    process.configuration.call_paths);
   fill_header();
   install_design();
   describe();

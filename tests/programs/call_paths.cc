@@ -10,16 +10,24 @@
 //   call_paths handles SECONDS   as sections, but SIGURG has a handler of the program; prints how often it
 //   ran call_paths threads COUNT     as many threads, one after the other; prints the timers of the process
 //   call_paths forks SECONDS     as sections, in a child process
+#include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -87,12 +95,16 @@ std::atomic<int> held{0}, asked{0}, got{0};  // the round
 std::atomic<bool> done{false};
 
 /// With a frame of unknown size, so that its caller is found by the frame pointer.
+bool errno_is_kept = true;
+
 [[gnu::noinline]] double wait_for_turn(int round) {
   void* volatile frame = __builtin_alloca(static_cast<std::size_t>(16 + round % 16 * 16));
   (void)frame;
   const double begin = seconds_of(CLOCK_MONOTONIC);
   asked = round;
+  errno = ENOTSUP;
   pthread_mutex_lock(&awaited);
+  errno_is_kept &= errno == ENOTSUP;
   const double waited = seconds_of(CLOCK_MONOTONIC) - begin;
   pthread_mutex_unlock(&awaited);
   return waited;
@@ -115,18 +127,85 @@ void hold_again_and_again() {
   }
 }
 
-int waits(double seconds) {
-  std::thread holder(hold_again_and_again);
+using Wait = double (*)(int round);
+using CallWait = double (*)(Wait wait, int round);
+
+/// Behind half of the time, the waits are called by `caller_of_second_half()`.
+template <class Caller>
+double wait_again_and_again(double seconds, Caller caller_of_second_half) {
   double waited = 0;
+  CallWait caller = nullptr;
   for (int round = 1; waited < seconds; ++round) {
     await(held, round);
-    waited += wait_for_turn(round);
+    if (caller == nullptr && waited > seconds / 2) caller = caller_of_second_half();
+    waited += caller != nullptr ? caller(wait_for_turn, round) : wait_for_turn(round);
     got = round;
   }
+  return waited;
+}
+
+CallWait from_library() {
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  void* const library = dlopen((own + "/libcall_paths_loaded.so").c_str(), RTLD_NOW);
+  if (library == nullptr) std::abort();
+  return reinterpret_cast<CallWait>(dlsym(library, "wait_in_library"));
+}
+
+int waits(double seconds, CallWait (*caller_of_second_half)()) {
+  std::thread holder(hold_again_and_again);
+  const double waited = wait_again_and_again(seconds, caller_of_second_half);
   done = true;
   holder.join();
   std::printf("waited %.6f\n", waited);
   return 0;
+}
+
+/// The kernel answers EPERM.
+void forbid_reads_of_memory() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{4, code};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) std::abort();
+}
+
+int sandboxed(double seconds) {
+  forbid_reads_of_memory();
+  std::thread holder(hold_again_and_again);
+  wait_again_and_again(
+      seconds, +[]() -> CallWait { return nullptr; });
+  done = true;
+  holder.join();
+  std::puts(errno_is_kept ? "errno kept" : "errno changed");
+  return 0;
+}
+
+void block_signal() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGURG);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+bool leader_is_gone() {
+  std::ifstream stat("/proc/self/stat");
+  std::string text;
+  std::getline(stat, text);
+  return text.find(") Z") != std::string::npos;
+}
+
+/// main() ends first.
+[[noreturn]] void leave(double seconds) {
+  std::thread([seconds] {
+    while (!leader_is_gone()) sched_yield();
+    const int status = sections(seconds);
+    std::exit(status);
+  }).detach();
+  pthread_exit(nullptr);
 }
 
 std::atomic<unsigned> handled{0};
@@ -161,7 +240,14 @@ int main(int count, char** words) {
   const std::string mode = words[1];
   const double number = std::atof(words[2]);
   if (mode == "sections") return sections(number);
-  if (mode == "waits") return waits(number);
+  if (mode == "waits") return waits(number, [] { return CallWait{}; });
+  if (mode == "loads") return waits(number, from_library);
+  if (mode == "sandboxed") return sandboxed(number);
+  if (mode == "leaves") leave(number);
+  if (mode == "blocks") {
+    block_signal();
+    return sections(number);
+  }
   if (mode == "threads") return threads(static_cast<int>(number));
   if (mode == "forks") return in_child(number);
   if (mode == "resets") {

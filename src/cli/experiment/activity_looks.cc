@@ -80,8 +80,9 @@ struct ActivityLooks::Process {
 
   bool is_in_use() const { return file >= 0; }
   void retire() {
-    paths.take();
-    if (is_in_use()) close(file);
+    if (!is_in_use()) return;
+    paths.finish();
+    close(file);
     file = -1;
   }
   bool read(void* to, std::size_t bytes, off_t at) const {
@@ -161,7 +162,7 @@ void ActivityLooks::Process::look(Clock::time_point now, Clock::duration step) {
   }
   // The map may grow while the program loads libraries: read it again when there are new sites.
   if (samples.sites() > sites_at_map || memory_map.empty()) {
-    const std::string map = proc_text(id, "maps");
+    const std::string map = memory_map_of(id);
     if (!map.empty()) memory_map = map;
     sites_at_map = samples.sites();
   }

@@ -2,6 +2,7 @@
 #include "cli/experiment/path_reader.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -33,14 +34,16 @@ std::optional<State> state_of(const abi::PathSample& sample) {
   return state;
 }
 
-/// The files that a process has mapped, and its memory as long as it runs.
+/// The files that a process has mapped, and its memory as long as it runs. `thread`: one of its threads.
 struct Code {
-  Code(std::uint32_t process, const std::string& memory_map)
-      : names(memory_map), unwinder(names, [process](std::uint64_t address, void* to, std::size_t bytes) {
+  Code(const std::string& memory_map, const std::uint32_t& thread)
+      : names(memory_map), unwinder(names, [&thread](std::uint64_t address, void* to, std::size_t bytes) {
           const iovec ours{to, bytes}, theirs{reinterpret_cast<void*>(address), bytes};
-          return process_vm_readv(static_cast<pid_t>(process), &ours, 1, &theirs, 1, 0) ==
+          return process_vm_readv(static_cast<pid_t>(thread), &ours, 1, &theirs, 1, 0) ==
                  static_cast<ssize_t>(bytes);
         }) {}
+
+  bool knows(const profile::CallStep& step) const { return names.mapping_of(step.place()) != nullptr; }
 
   profile::Names names;
   profile::Unwinder unwinder;
@@ -70,6 +73,7 @@ struct PathReader::Impl {
   }
 
   void take() {
+    map_is_fresh = false;
     if (!read_header()) return;
     const std::uint64_t first = header.taken, end = header.begun;
     std::uint64_t number = first;
@@ -85,19 +89,44 @@ struct PathReader::Impl {
     if (number != first) (void)!pwrite(file, &number, sizeof number, offsetof(abi::PathsHeader, taken));
   }
 
+  void finish() {
+    has_ended = true;
+    take();
+    if (file >= 0) close(file);
+    file = -1;
+    code.reset();
+    std::error_code not_there;
+    std::filesystem::remove(path, not_there);
+  }
+
   void add() {
     const std::optional<State> state = state_of(sample);
     name_thread();
-    if (!state || !find_code()) return;
+    if (!state) return;
+    const std::optional<std::vector<profile::CallStep>> chain = follow();
+    if (!chain) {
+      ++skipped;
+      return;
+    }
+    profile::CallPaths& sums = sample.event == abi::PathEvent::kWait ? waits : cpu_time;
+    const double weight = static_cast<double>(sample.weight);
+    sums.add(*state, sample.lock, sample.thread_id, profile::places_outside_library(*chain, code->names),
+             sample.event == abi::PathEvent::kWait ? weight : weight * static_cast<double>(header.period_ns));
+  }
+
+  /// The calls that led to the sample. Nothing: there is no memory map.
+  std::optional<std::vector<profile::CallStep>> follow() {
+    if (code == nullptr) read_map();
+    if (code == nullptr) return std::nullopt;
     profile::DwarfRegisters registers;
     std::copy(std::begin(sample.registers), std::end(sample.registers), registers.begin());
     const profile::StackBytes stack{sample.stack,
                                     std::min<std::size_t>(sample.stack_bytes, abi::PathSample::kStackBytes)};
-    const std::vector<profile::CallStep> chain = code->unwinder.backtrace(registers, &stack, kMostCalls);
-    profile::CallPaths& sums = sample.event == abi::PathEvent::kWait ? waits : cpu_time;
-    const double weight = static_cast<double>(sample.weight);
-    sums.add(*state, sample.lock, sample.thread_id, profile::places_outside_library(chain, code->names),
-             sample.event == abi::PathEvent::kWait ? weight : weight * static_cast<double>(header.period_ns));
+    std::vector<profile::CallStep> chain = code->unwinder.backtrace(registers, &stack, kMostCalls);
+    const auto known = [this](const profile::CallStep& step) { return code->knows(step); };
+    // Libraries are loaded while the program runs. A chain ends in the first one that is not known.
+    if (std::all_of(chain.begin(), chain.end(), known) || !read_map()) return chain;
+    return code->unwinder.backtrace(registers, &stack, kMostCalls);
   }
 
   /// Threads are named after their start: looks again at the 2nd, 4th, 8th sample and so on.
@@ -111,16 +140,17 @@ struct PathReader::Impl {
     ++name.samples;
   }
 
-  /// False if no map can be had.
-  bool find_code() {
-    const std::uint64_t pc = sample.registers[abi::kDwarfRip];
-    if (code && code->names.mapping_of(pc) != nullptr) return true;
-    const std::string now = proc_text(header.process_id, "maps");
-    if (!now.empty() && now != memory_map) {
-      memory_map = now;
-      code = std::make_unique<Code>(header.process_id, memory_map);
-    }
-    return code != nullptr;
+  /// True if the memory map has changed. It is read once a round of samples, and not when the process may be
+  /// another program.
+  bool read_map() {
+    if (map_is_fresh || has_ended) return false;
+    map_is_fresh = true;
+    const std::string now =
+        proc_text(header.process_id, "task/" + std::to_string(sample.thread_id) + "/maps");
+    if (now.empty() || now == memory_map) return false;
+    memory_map = now;
+    code = std::make_unique<Code>(memory_map, sample.thread_id);
+    return true;
   }
 
   struct Name {
@@ -133,6 +163,8 @@ struct PathReader::Impl {
   abi::PathsHeader header;
   abi::PathSample sample;
   std::string memory_map;
+  bool map_is_fresh = false;  // read since take() began
+  bool has_ended = false;
   std::unique_ptr<Code> code;
   std::map<std::uint32_t, Name> names;  // by thread
   profile::CallPaths cpu_time;          // in nanoseconds
@@ -145,9 +177,25 @@ PathReader::~PathReader() = default;
 
 void PathReader::take() { impl_->take(); }
 
+void PathReader::finish() { impl_->finish(); }
+
 const std::string& PathReader::memory_map() const { return impl_->memory_map; }
 
+/// Why samples of CPU time are missing; empty: they are not.
+std::string PathReader::missing() const {
+  if (impl_->header.magic == 0) return "";
+  if (impl_->header.signal_in_use != 0)
+    return "the program handles SIGURG itself, so only waits were sampled";
+  if (const std::uint32_t threads = impl_->header.timers_missing; threads != 0)
+    return fmt::format(
+        "{} of its threads {} waits sampled alone, since they block SIGURG or the kernel made "
+        "no timer",
+        threads, threads == 1 ? "has" : "have");
+  return "";
+}
+
 void PathReader::add_to(profile::Profile& profile, double ticks_per_second) const {
+  profile.paths_missing = missing();
   profile::CallPaths all = impl_->cpu_time;
   if (ticks_per_second > 0) all.add_scaled(impl_->waits, 1e9 / ticks_per_second);
   all.add_to(profile);

@@ -45,7 +45,7 @@ std::string words_of(State state) {
 /// lambda.
 bool is_programs_own(const profile::Place& function) {
   const std::string& name = function.name;
-  return !name.empty() && !name.starts_with("std::") && !name.starts_with("_") &&
+  return !name.empty() && !name.starts_with("std::") && !name.starts_with("_") && name != "start_thread" &&
          name.find("+0x") == std::string::npos && name.find("operator()") == std::string::npos &&
          !profile::is_lock_wrapper(name);
 }
@@ -108,6 +108,7 @@ std::string heading(const Profile& profile) {
       fmt::format("Call paths at locks, from {:.0f} samples", samples) + aborts_caused(profile);
   if (profile.paths_lost > 0)
     text += fmt::format(" ({:.0f} more were lost, since they came too fast)", profile.paths_lost);
+  if (!profile.paths_missing.empty()) text += " (" + printable(profile.paths_missing) + ")";
   return text;
 }
 
