@@ -93,8 +93,8 @@ void Account::spend(Thread& thread, State state, Time now, Time parked) {
     note_path(thread, state, time);
     LockSums& sums = locks_[thread.seen.lock];
     sums.sites[thread.seen.site].time += time;
+    sums.times[static_cast<std::size_t>(state)] += time;
     if (state == State::kAttempt) sums.held += time;
-    if (state == State::kAborted) sums.aborted += time;
   }
   for (const std::uint64_t lock : thread.held) {
     LockSums& sums = locks_[lock];
@@ -308,10 +308,11 @@ Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per
     if (sites[i]->first != 0) lock.other_sites.push_back({sites[i]->first});
   lock.acquisitions = static_cast<double>(sums.acquisitions);
   lock.contended = static_cast<double>(sums.contended);
+  for (std::size_t i = 0; i < kStates; ++i) lock.times[i] = ns(sums.times[i]);
   lock.waits_ns = ns(sums.waited);
   lock.longest_wait_ns = ns(sums.longest_wait);
   lock.holds_ns = ns(sums.held);
-  lock.aborted_ns = ns(sums.aborted);
+  lock.aborted_ns = time_in(lock.times, State::kAborted);
   lock.attempts = static_cast<double>(sums.attempts);
   lock.commits = static_cast<double>(sums.commits);
   lock.fallbacks = static_cast<double>(sums.fallbacks);
@@ -354,9 +355,8 @@ Profile Account::profile(Time now, double ns_per_unit, unsigned cpus) const {
     if (address != 0) profile.locks.push_back(lock_of(address, sums, ns_per_unit));
   }
   std::sort(profile.locks.begin(), profile.locks.end(), [](const Lock& a, const Lock& b) {
-    if (a.waits_ns + a.aborted_ns != b.waits_ns + b.aborted_ns)
-      return a.waits_ns + a.aborted_ns > b.waits_ns + b.aborted_ns;
-    return a.holds_ns != b.holds_ns ? a.holds_ns > b.holds_ns : a.place.address < b.place.address;
+    if (loses_more(a, b) || loses_more(b, a)) return loses_more(a, b);
+    return a.place.address < b.place.address;
   });
   return profile;
 }

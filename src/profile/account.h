@@ -124,7 +124,8 @@ class Account {
   struct LockSums {
     std::uint64_t first_use = 0, last_use = 0;  // of uses_
     std::uint64_t acquisitions = 0, contended = 0, attempts = 0, commits = 0, fallbacks = 0, system_calls = 0;
-    Time waited = 0, longest_wait = 0, held = 0, aborted = 0;
+    std::array<Time, kStates> times{};
+    Time waited = 0, longest_wait = 0, held = 0;
     std::map<std::uint64_t, SiteSums> sites{};
     std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, ConflictCount> conflicts{};
     std::map<std::uint64_t, BytesByThread> written{};  // by line, in accesses that ended attempts

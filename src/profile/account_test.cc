@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "base/property_for_test.h"
+
 namespace elision::profile {
 namespace {
 
@@ -23,9 +25,12 @@ class Threads : public ::testing::Test {
     Account::Thread thread;
   };
 
-  Threads() {
+  Threads() { restart(); }
+  void restart() {
+    account_ = Account();
     account_.threads_change(2, 0);
     for (One& one : threads_) {
+      one.activity = {};
       account_.begin(one.thread, 0, 0);
       one.activity.forget_held();
       seen(one, 0);
@@ -105,7 +110,38 @@ TEST_F(Threads, AttemptsAreToldByTheirEnd) {
   EXPECT_EQ(lock.commits, 1);
   EXPECT_EQ(lock.acquisitions, 1);
   EXPECT_EQ(lock.aborted_ns, 30);
+  EXPECT_EQ(lost_ns(lock), 40);
   EXPECT_EQ(lock.holds_ns, 30);
+}
+
+/// Random activities that last random times.
+TEST_F(Threads, TimesAtLocksArePartsOfAllTimes) {
+  check_property(200, [this] {
+    restart();
+    Random random(*rc::gen::arbitrary<std::uint64_t>());
+    constexpr Activity kEntering[] = {Activity::kWaiting, Activity::kOverhead, Activity::kAttempt,
+                                      Activity::kSpeculating};
+    Account::Time now = 0;
+    for (int round = 0; round < 30; ++round) {
+      One& one = threads_[random.below(2)];
+      const int lock = random.below(2) == 0 ? kLock : kOther;
+      for (std::uint64_t steps = random.below(6); steps > 0; --steps) {
+        one.activity.begin(kEntering[random.below(4)], lock_at(lock), lock_at(1));
+        seen(one, now += random.below(20));
+      }
+      take(one, lock, now += random.below(20));
+      release(one, now += random.below(20));
+    }
+    const Profile profile = finished(now + 5);
+    StateTimes at_locks{};
+    for (const Lock& lock : profile.locks) {
+      RC_ASSERT(lost_ns(lock) <= lost_ns(profile.times));
+      for (std::size_t i = 0; i < kStates; ++i) at_locks[i] += lock.times[i];
+    }
+    for (const State state : {State::kWaiting, State::kSpeculating, State::kAborted, State::kOverhead})
+      RC_ASSERT(time_in(at_locks, state) == time_in(profile.times, state));
+    for (std::size_t i = 0; i < kStates; ++i) RC_ASSERT(at_locks[i] <= profile.times[i]);
+  });
 }
 
 TEST_F(Threads, FallbackIsNoOrdinarySection) {

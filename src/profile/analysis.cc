@@ -643,10 +643,7 @@ double working_ns(const Profile& profile) {
 }
 
 double wait_share(const Profile& profile) {
-  double waits = 0;
-  for (const State state : {State::kWaiting, State::kSpeculating, State::kOverhead, State::kAborted})
-    waits += time_in(profile.times, state);
-  return share(waits, working_ns(profile));
+  return share(lost_ns(profile.times), working_ns(profile));
 }
 
 namespace {

@@ -22,7 +22,6 @@ constexpr double kWiderForAnyState = 2.77 / kShareDeviations;
 /// Smaller differences are not worth a sentence.
 constexpr double kSmallestDifference = 0.005;
 constexpr double kMostOfIt = 0.5;
-constexpr std::array kLostStates = {State::kWaiting, State::kSpeculating, State::kAborted, State::kOverhead};
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
@@ -78,19 +77,10 @@ double sum_of(const StateTimes& times) {
   return sum;
 }
 
-double lost_ns(const Profile& profile) {
-  double sum = 0;
-  for (const State state : kLostStates) sum += time_in(profile.times, state);
-  return sum;
-}
-
-/// Locks with one name, and the time in the locks' own code.
+/// Locks with one name.
 struct LockSum {
   Lock lock;
-  double overhead_ns = 0;
   std::set<std::string> sites;  // where they are taken; empty: they have a name of their own
-
-  double lost() const { return lock.waits_ns + lock.aborted_ns + overhead_ns; }
 };
 using LockSums = std::map<std::string, LockSum>;
 
@@ -107,15 +97,10 @@ std::set<std::string> sites_of(const Lock& lock) {
 }
 
 LockSums locks_by_name(const Profile& profile) {
-  std::vector<double> overhead(profile.locks.size());
-  for (const Path& path : profile.paths)
-    if (path.lock != Path::kNoLock && path.state == State::kOverhead) overhead[path.lock] += path.ns;
   LockSums sums;
-  for (std::size_t i = 0; i < profile.locks.size(); ++i) {
-    const Lock& lock = profile.locks[i];
+  for (const Lock& lock : profile.locks) {
     LockSum& sum = sums[name_of(lock)];
     add_numbers(sum.lock, lock);
-    sum.overhead_ns += overhead[i];
     if (lock.place.name.empty()) sum.sites.merge(sites_of(lock));
   }
   return sums;
@@ -128,10 +113,11 @@ LockChange lock_change(const std::string& name, const LockSum* a, const LockSum*
   LockChange change;
   change.name = name;
   change.presence = a == nullptr ? Presence::kOnlyB : b == nullptr ? Presence::kOnlyA : Presence::kBoth;
-  change.lost = wholes.change(in_a.lost(), in_b.lost());
-  change.waiting = wholes.change(in_a.lock.waits_ns, in_b.lock.waits_ns);
-  change.aborted = wholes.change(in_a.lock.aborted_ns, in_b.lock.aborted_ns);
-  change.overhead = wholes.change(in_a.overhead_ns, in_b.overhead_ns);
+  const StateTimes &of_a = in_a.lock.times, &of_b = in_b.lock.times;
+  change.lost = wholes.change(lost_ns(of_a), lost_ns(of_b));
+  change.waiting = wholes.change(waiting_ns(of_a), waiting_ns(of_b));
+  change.aborted = wholes.change(time_in(of_a, State::kAborted), time_in(of_b, State::kAborted));
+  change.overhead = wholes.change(time_in(of_a, State::kOverhead), time_in(of_b, State::kOverhead));
   change.acquisitions_a = in_a.lock.acquisitions;
   change.acquisitions_b = in_b.lock.acquisitions;
   return change;
@@ -146,8 +132,9 @@ LocksAtSites at_sites(const LockSums& locks, const LockSums& others) {
     if (!others.contains(name))
       for (const std::string& site : sum.sites) result[site].emplace_back(name, &sum);
   for (auto& [site, list] : result)
-    std::stable_sort(list.begin(), list.end(),
-                     [](const auto& x, const auto& y) { return x.second->lost() > y.second->lost(); });
+    std::stable_sort(list.begin(), list.end(), [](const auto& x, const auto& y) {
+      return lost_ns(x.second->lock) > lost_ns(y.second->lock);
+    });
   return result;
 }
 
@@ -361,7 +348,7 @@ ProfileDiff diff(const Profile& a, const Profile& b) {
   diff.a_is_sufficient = is_sufficient(a);
   diff.b_is_sufficient = is_sufficient(b);
   diff.states = wholes.changes(a.times, b.times);
-  diff.lost = wholes.change(lost_ns(a), lost_ns(b));
+  diff.lost = wholes.change(lost_ns(a.times), lost_ns(b.times));
   diff.locks = lock_changes(a, b, wholes);
   add_ends(a, b, diff);
   for (const Lock& lock : a.locks) diff.fallbacks_a += lock.fallbacks;

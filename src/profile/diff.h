@@ -37,8 +37,8 @@ using StateChanges = std::array<ShareChange, kStates>;
 
 enum class Presence : std::uint8_t { kBoth, kOnlyA, kOnlyB };
 
-/// A lock, or all that are taken at one place. Time is lost by waiting, by attempts that abort, and in the
-/// lock's own code; the last is known from call paths only.
+/// A lock, or all that are taken at one place. Time is lost by waiting or speculating, by attempts that
+/// abort, and in the lock's own code.
 struct LockChange {
   std::string name{};
   Presence presence = Presence::kBoth;

@@ -23,10 +23,12 @@ Profile waiting_for(double waiting, std::uint64_t samples = 0) {
   time_in(profile.times, State::kOutside) = 4000 - waiting;
   Lock hot;
   hot.place = {64, "hot"};
-  hot.waits_ns = waiting;
+  hot.waits_ns = time_in(hot.times, State::kWaiting) = waiting;
   profile.locks = {hot};
   return profile;
 }
+
+void wait_at(Lock& lock, double ns) { lock.waits_ns = time_in(lock.times, State::kWaiting) = ns; }
 
 std::string verdict(const Profile& a, const Profile& b) { return verdict_of(diff(a, b)); }
 
@@ -141,16 +143,16 @@ TEST(Diff, LocksAreMatchedByNameAndOtherwiseByCallSites) {
   queue.place = {128};
   queue.site = {9, "push", "q.c", 3};
   queue.other_sites = {{10, "pop", "q.c", 8}};
-  queue.waits_ns = 100;
+  wait_at(queue, 100);
   gone.place = {256, "gone"};
-  gone.waits_ns = 40;
+  wait_at(gone, 40);
   fresh.place = {512, "fresh"};
-  fresh.waits_ns = 80;
+  wait_at(fresh, 80);
   a.locks.insert(a.locks.end(), {queue, gone});
   queue.place = {129};
   queue.site = {19, "pop", "q.c", 8};
   queue.other_sites = {};
-  queue.waits_ns = 300;
+  wait_at(queue, 300);
   b.locks.insert(b.locks.end(), {queue, fresh});
   const ProfileDiff d = diff(a, b);
   ASSERT_EQ(d.locks.size(), 4u);
@@ -163,13 +165,30 @@ TEST(Diff, LocksAreMatchedByNameAndOtherwiseByCallSites) {
   EXPECT_EQ(d.locks[3].presence, Presence::kOnlyA);
 }
 
-TEST(Diff, LostTimeOfALockHasItsOverheadFromCallPaths) {
+TEST(Diff, LostTimeOfALockHasItsOverheadOnce) {
   Profile a = waiting_for(1000), b = waiting_for(1000);
+  time_in(b.times, State::kOutside) -= 200;
+  time_in(b.times, State::kOverhead) = time_in(b.locks[0].times, State::kOverhead) = 200;
+  b.locks[0].waits_ns = 1200;  // overhead included
   b.threads = {{1, "main"}};
-  b.paths = {{State::kOverhead, 0, 0, {}, 200, 2}, {State::kWaiting, 0, 0, {}, 999, 9}};
+  b.paths = {{State::kOverhead, 0, 0, {}, 900, 9}};  // of all of the run
   const ProfileDiff d = diff(a, b);
   EXPECT_DOUBLE_EQ(d.locks[0].overhead.difference(), 0.05);
   EXPECT_DOUBLE_EQ(d.locks[0].lost.difference(), 0.05);
+  EXPECT_DOUBLE_EQ(d.locks[0].lost.b, d.lost.b);
+}
+
+TEST(Diff, NoLockLosesMoreThanAllTogether) {
+  check_property(200, [] {
+    for (const bool exact : {false, true}) {
+      const std::vector<Profile> profiles = random_profiles(2, exact);
+      const ProfileDiff d = diff(profiles[0], profiles[1]);
+      for (const LockChange& lock : d.locks) {
+        RC_ASSERT(lock.lost.a <= d.lost.a + 1e-9 && lock.lost.b <= d.lost.b + 1e-9);
+        RC_ASSERT(is_close(lock.lost.b, lock.waiting.b + lock.aborted.b + lock.overhead.b));
+      }
+    }
+  });
 }
 
 TEST(Diff, EndsOfAttemptsAreCountedOverAllLocks) {

@@ -16,6 +16,7 @@ inline void add_numbers(Lock& sum, const Lock& lock) {
                             &Lock::aborted_ns, &Lock::attempts, &Lock::commits, &Lock::fallbacks,
                             &Lock::system_calls, &Lock::conflicts_apart_at_lock, &Lock::line_waits_ns})
     sum.*number += lock.*number;
+  for (std::size_t i = 0; i < kStates; ++i) sum.times[i] += lock.times[i];
   sum.conflicts_seen += lock.conflicts_seen;
   for (const auto& [cause, count] : lock.aborts) sum.aborts[cause] += count;
 }

@@ -44,12 +44,9 @@ void join(Place& one, const Place& other) {
   if (is_before(other, one)) one = other;
 }
 
-double lost_ns(const Lock& lock) { return lock.waits_ns + lock.aborted_ns; }
-
 void sort_locks(std::vector<const Lock*>& locks) {
-  std::stable_sort(locks.begin(), locks.end(), [](const Lock* a, const Lock* b) {
-    return std::pair(lost_ns(*a), a->holds_ns) > std::pair(lost_ns(*b), b->holds_ns);
-  });
+  std::stable_sort(locks.begin(), locks.end(),
+                   [](const Lock* a, const Lock* b) { return loses_more(*a, *b); });
 }
 
 /// A lock of each process: the number counts those of one process with the same name.

@@ -56,6 +56,8 @@ std::vector<double> sums_of(const Profile& profile) {
        {&Lock::acquisitions, &Lock::contended, &Lock::waits_ns, &Lock::holds_ns, &Lock::aborted_ns,
         &Lock::attempts, &Lock::commits, &Lock::fallbacks, &Lock::system_calls, &Lock::line_waits_ns})
     sums.push_back(sum_over(profile.locks, [member](const Lock& lock) { return lock.*member; }));
+  for (std::size_t i = 0; i < kStates; ++i)
+    sums.push_back(sum_over(profile.locks, [i](const Lock& lock) { return lock.times[i]; }));
   sums.push_back(sum_over(profile.locks, [](const Lock& lock) {
     return sum_over(lock.conflicts, [](const Conflict& conflict) { return conflict.counts.count; });
   }));
@@ -121,7 +123,7 @@ Lock lock_with(const Place& place, const Place& site, double waits_ns) {
   Lock lock;
   lock.place = place;
   lock.site = site;
-  lock.waits_ns = waits_ns;
+  lock.waits_ns = time_in(lock.times, State::kWaiting) = waits_ns;
   return lock;
 }
 

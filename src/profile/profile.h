@@ -31,6 +31,14 @@ using StateTimes = std::array<double, kStates>;  // nanoseconds
 inline double& time_in(StateTimes& times, State state) { return times[static_cast<std::size_t>(state)]; }
 inline double time_in(const StateTimes& times, State state) { return times[static_cast<std::size_t>(state)]; }
 
+inline double waiting_ns(const StateTimes& times) {
+  return time_in(times, State::kWaiting) + time_in(times, State::kSpeculating);
+}
+/// What another design of the locks or of their sections may win back.
+inline double lost_ns(const StateTimes& times) {
+  return waiting_ns(times) + time_in(times, State::kAborted) + time_in(times, State::kOverhead);
+}
+
 /// A place in the program's code or data, as far as it could be named.
 struct Place {
   std::uint64_t address = 0;
@@ -91,7 +99,9 @@ struct Lock {
   std::vector<Place> other_sites{};  // call sites with less time
   double acquisitions = 0;           // for real or by a commit
   double contended = 0;              // of these: after a wait
-  double waits_ns = 0, longest_wait_ns = 0;
+  StateTimes times{};                // of threads at this lock; those of all locks are part of Profile::times
+  double waits_ns = 0;               // until acquisitions. Exact: with attempts that aborted meanwhile
+  double longest_wait_ns = 0;
   double holds_ns = 0;  // in sections, in fallback and in attempts that committed
   double aborted_ns = 0;
   double attempts = 0, commits = 0, fallbacks = 0;
@@ -106,6 +116,14 @@ struct Lock {
   double line_waits_ns = 0;    // of attempts that committed: for lines on their way between other CPUs
   std::vector<LineWait> line_waits{};  // the longest ones, longest first
 };
+
+inline double lost_ns(const Lock& lock) { return lost_ns(lock.times); }
+
+/// An order of locks: most lost time first.
+inline bool loses_more(const Lock& a, const Lock& b) {
+  const double lost_a = lost_ns(a), lost_b = lost_ns(b);
+  return lost_a != lost_b ? lost_a > lost_b : a.holds_ns > b.holds_ns;
+}
 
 /// A thread of the program.
 struct Thread {
@@ -138,7 +156,7 @@ struct Profile {
   double faulted = 0;              // the same of faults, first touches of memory nearly all
   double parked_ns = 0;            // in the parallel part: asleep at locks. Only if exact
   StateTimes times{};              // in the parallel part, sum over threads
-  std::vector<Lock> locks{};       // most waiting first
+  std::vector<Lock> locks{};       // most lost time first
   std::vector<Thread> threads{};   // those that `paths` names
   // Functions of call paths, each with the place of the call or of the sample. A Place without a name is
   // known by its address only.

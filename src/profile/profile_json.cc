@@ -170,9 +170,21 @@ ConflictCounts counts_from(const json& in) {
   return counts;
 }
 
+ordered_json times_json(const StateTimes& times) {
+  ordered_json out = ordered_json::object();
+  for (std::size_t i = 0; i < kStates; ++i) out[kStateNames[i]] = times[i];
+  return out;
+}
+StateTimes times_from(const json& in) {
+  StateTimes times{};
+  for (std::size_t i = 0; i < kStates; ++i) reader(in)(kStateNames[i], times[i]);
+  return times;
+}
+
 ordered_json lock_json(const Lock& lock) {
   ordered_json out{{"place", place_json(lock.place)}, {"site", place_json(lock.site)}};
   visit_lock(writer(out), lock);
+  out["times_ns"] = times_json(lock.times);
   out["conflicts_seen"] = counts_json(lock.conflicts_seen);
   out["callers"] = places_json(lock.callers);
   out["other_sites"] = places_json(lock.other_sites);
@@ -211,6 +223,7 @@ Lock lock_from(const json& in) {
   lock.place = place_from(member(in, "place"));
   lock.site = place_from(member(in, "site"));
   visit_lock(reader(in), lock);
+  if (in.contains("times_ns")) lock.times = times_from(in["times_ns"]);
   lock.conflicts_seen = counts_from(member(in, "conflicts_seen"));
   lock.callers = places_from(in, "callers");
   lock.other_sites = places_from(in, "other_sites");
@@ -268,6 +281,14 @@ void visit_lists(Visitor visit, T& profile) {
   visit("paths", profile.paths, path_json, path_from);
 }
 
+/// For locks of files from before these times were kept. In exact profiles a wait contains attempts that
+/// aborted.
+void estimate_times(Lock& lock, bool exact) {
+  if (std::any_of(lock.times.begin(), lock.times.end(), [](double time) { return time > 0; })) return;
+  time_in(lock.times, State::kWaiting) = std::max(0.0, lock.waits_ns - (exact ? lock.aborted_ns : 0));
+  time_in(lock.times, State::kAborted) = lock.aborted_ns;
+}
+
 void require_indices(const Path& path, const Profile& profile) {
   if (path.lock != Path::kNoLock && path.lock >= profile.locks.size())
     throw_damaged("a call path is at a lock that is not there");
@@ -281,7 +302,7 @@ void require_indices(const Path& path, const Profile& profile) {
 ordered_json profile_json_without_lists(const Profile& profile) {
   ordered_json out = ordered_json::object();
   visit_profile(writer(out), profile);
-  for (std::size_t i = 0; i < kStates; ++i) out["times_ns"][kStateNames[i]] = profile.times[i];
+  out["times_ns"] = times_json(profile.times);
   out["paths_lost"] = profile.paths_lost;
   if (!profile.paths_missing.empty()) out["paths_missing"] = profile.paths_missing;
   return out;
@@ -316,6 +337,7 @@ bool is_within_bounds(const Profile& profile) {
   for (const Lock& lock : profile.locks) {
     visit_lock(look, lock);
     visit_counts(look, lock.conflicts_seen);
+    for (const double time : lock.times) within &= time <= kMostNumber;
     for (const Conflict& conflict : lock.conflicts) visit_counts(look, conflict.counts);
     for (const LineWait& wait : lock.line_waits) within &= wait.ns <= kMostNumber;
   }
@@ -346,9 +368,9 @@ Profile ProfileReader::finish(const json& rest) {
   visit_profile(reader(rest), profile_);
   if (profile_.samples > kMostSamples)
     throw_damaged(fmt::format("'samples' is no whole number up to {}", kMostSamples));
-  for (std::size_t i = 0; i < kStates; ++i)
-    reader(member(rest, "times_ns"))(kStateNames[i], profile_.times[i]);
+  profile_.times = times_from(member(rest, "times_ns"));
   (void)list_in(rest, "locks");
+  for (Lock& lock : profile_.locks) estimate_times(lock, profile_.exact);
   if (rest.contains("paths")) {  // not in version 1 of the file
     for (const char* const list : {"threads", "frames", "paths"}) (void)list_in(rest, list);
     reader(rest)("paths_lost", profile_.paths_lost);

@@ -33,6 +33,8 @@ class RandomProfile {
     if (random_.below(2) != 0) profile.paths_missing = "reason " + std::to_string(random_.below(3));
     for (double& time : profile.times) time = number();
     for (std::size_t i = random_.below(6); i > 0; --i) profile.locks.push_back(lock(base_ + 64 * i));
+    for (const Lock& lock : profile.locks)
+      for (std::size_t i = 0; i < kStates; ++i) profile.times[i] += lock.times[i];
     for (std::size_t i = 1 + random_.below(3); i > 0; --i) profile.threads.push_back(thread());
     for (std::uint64_t i = 0; i < 1 + random_.below(6); ++i) profile.frames.push_back(place("f", i));
     for (std::size_t i = random_.below(8); i > 0; --i) profile.paths.push_back(path(profile));
@@ -62,6 +64,7 @@ class RandomProfile {
                               &Lock::holds_ns, &Lock::aborted_ns, &Lock::attempts, &Lock::commits,
                               &Lock::fallbacks, &Lock::system_calls, &Lock::line_waits_ns})
       result.*member = number();
+    for (double& time : result.times) time = number();
     for (const char* const cause : {"conflict", "capacity"})
       if (random_.below(2) == 0) result.aborts[cause] = number();
     for (std::size_t i = random_.below(3); i > 0; --i)

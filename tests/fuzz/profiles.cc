@@ -87,7 +87,7 @@ const profile::Profile& other() {
     profile::Lock lock;
     lock.place = {64, "hot"};
     lock.site = {9, "push", "q.c", 3};
-    lock.waits_ns = 3e8;
+    lock.waits_ns = profile::time_in(lock.times, profile::State::kWaiting) = 3e8;
     made.locks = {lock};
     made.threads = {{1, "main"}};
     made.frames = {{16, "main", "m.c", 3}};

@@ -16,7 +16,8 @@ def place(name, file=None, line=0, address=4096):
 
 def lock(name, site=None, **numbers):
     """`numbers`: what is not 0, or no empty list."""
-    made = {"place": place(name), "site": site or place("work", "work.c", 5), **dict.fromkeys(NUMBERS_OF_LOCKS, 0.0), "inside": 0, "aborts": {},
+    times = dict.fromkeys(STATES, 0.0) | {"waiting": numbers.get("waits_ns", 0.0)}
+    made = {"place": place(name), "site": site or place("work", "work.c", 5), **dict.fromkeys(NUMBERS_OF_LOCKS, 0.0), "inside": 0, "aborts": {}, "times_ns": times,
             "conflicts_seen": dict(NO_CONFLICTS), "callers": [], "other_sites": [], "conflicts": [], "line_waits": []}
     return {**made, **numbers}
 

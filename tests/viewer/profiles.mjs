@@ -14,7 +14,13 @@ const STATES = [
 ];
 
 const LOCKS = [
-  { name: "table_lock", kind: "symbol", title: "table_lock", file: "src/storage/hash_table.cc", line: 210 },
+  {
+    name: "table_lock",
+    kind: "symbol",
+    title: "table_lock",
+    file: "src/storage/hash_table.cc",
+    line: 210,
+  },
   {
     name: "cache::ShardedLruCache<std::string, std::shared_ptr<storage::Page>>::evict",
     kind: "called-from",
@@ -39,11 +45,31 @@ const PATHS = [
   ["attempt", 0, 260, "main serve handle lookup HashTable::find compare_keys"],
   ["attempt", 0, 60, "main serve handle store HashTable::insert"],
   ["aborted", 0, 190, "main serve handle store HashTable::insert"],
-  ["aborted", 0, 70, "main serve handle store HashTable::insert HashTable::grow"],
-  ["waiting", 0, 320, "main serve handle store HashTable::insert elision::lock_slow"],
+  [
+    "aborted",
+    0,
+    70,
+    "main serve handle store HashTable::insert HashTable::grow",
+  ],
+  [
+    "waiting",
+    0,
+    320,
+    "main serve handle store HashTable::insert elision::lock_slow",
+  ],
   ["waiting", 1, 140, "main serve handle lookup evict elision::lock_slow"],
-  ["fallback", 0, 110, "main serve handle store HashTable::insert HashTable::grow operator_new malloc"],
-  ["overhead", 0, 45, "main serve handle store HashTable::insert elision::lock"],
+  [
+    "fallback",
+    0,
+    110,
+    "main serve handle store HashTable::insert HashTable::grow operator_new malloc",
+  ],
+  [
+    "overhead",
+    0,
+    45,
+    "main serve handle store HashTable::insert elision::lock",
+  ],
   ["overhead", 1, 15, "main serve handle lookup evict elision::lock"],
   ["section", 1, 80, "main serve handle lookup evict"],
   ["blocked", -1, 300, "main serve wait_for_work"],
@@ -52,7 +78,11 @@ const PATHS = [
 ];
 
 function placesOf(names) {
-  const files = { "elision::lock_slow": "src/runtime/mutex.h", malloc: undefined, operator_new: undefined };
+  const files = {
+    "elision::lock_slow": "src/runtime/mutex.h",
+    malloc: undefined,
+    operator_new: undefined,
+  };
   return names.map((name, i) => {
     const file = name in files ? files[name] : "src/server.cc";
     return file === undefined ? { name } : { name, file, line: 20 + 13 * i };
@@ -113,8 +143,16 @@ function conflictsOf(i) {
       count: 1680,
       sharing: "same-data",
       sites: [
-        { name: "HashTable::insert", file: "src/storage/hash_table.cc", line: 120 },
-        { name: "HashTable::insert", file: "src/storage/hash_table.cc", line: 120 },
+        {
+          name: "HashTable::insert",
+          file: "src/storage/hash_table.cc",
+          line: 120,
+        },
+        {
+          name: "HashTable::insert",
+          file: "src/storage/hash_table.cc",
+          line: 120,
+        },
       ],
     },
     {
@@ -131,21 +169,31 @@ function conflictsOf(i) {
 }
 
 function lockOf(lock, i) {
+  const waiting = [0.32, 0.14, 0.012][i],
+    aborted = i === 0 ? 0.26 : 0,
+    overhead = [0.045, 0.015, 0][i];
   return {
     ...lock,
     other_sites: [],
     sections: 48000 / (i + 1),
     sections_estimated: true,
     contended_share: i === 2 ? null : 0.42 / (1 + i),
-    wait_seconds: { total: [0.32, 0.14, 0.012][i], mean: 1.2e-5, longest: 0.0031 },
+    wait_seconds: {
+      total: 1.1 * (waiting + aborted + overhead),
+      mean: 1.2e-5,
+      longest: 0.0031,
+    },
     hold_seconds: { total: [0.43, 0.08, 0.001][i], mean: 2.3e-7 },
     line_wait_seconds: null,
     attempts: i === 0 ? 92800 : 0,
     commits: i === 0 ? 66220 : 0,
     fallbacks: i === 0 ? 900 : 0,
-    aborted_seconds: i === 0 ? 0.26 : 0,
-    overhead_seconds: [0.045, 0.015, 0][i],
-    aborts: i === 0 ? { conflict: 22100, capacity: 4200, "lock-busy": 303 } : {},
+    lost_seconds: waiting + aborted + overhead,
+    waiting_seconds: waiting,
+    aborted_seconds: aborted,
+    overhead_seconds: overhead,
+    aborts:
+      i === 0 ? { conflict: 22100, capacity: 4200, "lock-busy": 303 } : {},
     conflicts: conflictsOf(i),
   };
 }
@@ -165,14 +213,23 @@ export function sampled() {
   const time = Object.fromEntries(
     STATES.map((state) => [
       state,
-      PATHS.filter(([own]) => own === state).reduce((sum, [, , ms]) => sum + ms / all, 0),
+      PATHS.filter(([own]) => own === state).reduce(
+        (sum, [, , ms]) => sum + ms / all,
+        0,
+      ),
     ]),
   );
   return {
     version: 1,
     kind: "profile",
     elision: "0.9.0",
-    program: ["./server", "--threads", "4", "--config", "/etc/server/production config.toml"],
+    program: [
+      "./server",
+      "--threads",
+      "4",
+      "--config",
+      "/etc/server/production config.toml",
+    ],
     where: "native",
     design: "htm-10",
     seconds: 0.62,
@@ -193,13 +250,16 @@ export function sampled() {
         {
           code: "true-sharing",
           lock: "table_lock",
-          sentence: "Sections of table_lock conflict on table.size, which HashTable::insert writes.",
-          change: "Count table.size by thread, and add the counts where the size is asked for.",
+          sentence:
+            "Sections of table_lock conflict on table.size, which HashTable::insert writes.",
+          change:
+            "Count table.size by thread, and add the counts where the size is asked for.",
         },
         {
           code: "held-long",
           lock: "the lock taken at lru_cache.cc:1187",
-          sentence: "Threads hold the lock taken at lru_cache.cc:1187 for 13 % of the time.",
+          sentence:
+            "Threads hold the lock taken at lru_cache.cc:1187 for 13 % of the time.",
         },
       ],
     },
@@ -207,7 +267,11 @@ export function sampled() {
     time_intervals: Object.fromEntries(
       STATES.map((state) => [
         state,
-        { low: 0.9 * time[state], high: 1.1 * time[state] + 0.002, confidence: 0.95 },
+        {
+          low: 0.9 * time[state],
+          high: 1.1 * time[state] + 0.002,
+          confidence: 0.95,
+        },
       ]),
     ),
     threads: THREADS,
@@ -224,7 +288,12 @@ export function exact() {
   delete report.why.samples;
   report.why.basis = "exact";
   for (const lock of report.why.locks)
-    Object.assign(lock, { commits: 0, aborts: {}, overhead_seconds: null });
+    Object.assign(lock, {
+      commits: 0,
+      aborts: {},
+      lost_seconds: lock.lost_seconds - lock.overhead_seconds,
+      overhead_seconds: null,
+    });
   return {
     ...report,
     where: "xeon-e5-2697v4",
@@ -262,10 +331,14 @@ export function hostileProfile() {
     sentence: evil,
     findings: [{ code: evil, lock: evil, sentence: evil, change: evil }],
   };
-  for (const lock of report.why.locks) Object.assign(lock, { name: evil, file: evil, title: evil });
+  for (const lock of report.why.locks)
+    Object.assign(lock, { name: evil, file: evil, title: evil });
   report.why.locks[1].name = "y".repeat(300);
   for (const conflict of report.why.locks[0].conflicts)
-    Object.assign(conflict, { name: evil, sites: [{ name: evil, file: evil, line: 1 }, { name: evil }] });
+    Object.assign(conflict, {
+      name: evil,
+      sites: [{ name: evil, file: evil, line: 1 }, { name: evil }],
+    });
   report.why.locks[0].aborts = { [evil]: 12 };
   report.call_paths.locks = report.call_paths.locks.map(() => evil);
   report.call_paths.frames = report.call_paths.frames.map((place, i) => ({
@@ -297,7 +370,13 @@ export function manyPaths(count = 200000) {
       (_, i) => `level_${i}::function_${Math.floor(12 * random() ** 5)}`,
     );
     const state = STATES[Math.floor(9 * random())];
-    return [state, Math.floor(3 * random()), 1000 + 1e6 * random(), Math.floor(4 * random()), functions];
+    return [
+      state,
+      Math.floor(3 * random()),
+      1000 + 1e6 * random(),
+      Math.floor(4 * random()),
+      functions,
+    ];
   });
   report.call_paths = columnsOf(paths, report.call_paths.locks);
   return report;

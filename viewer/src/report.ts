@@ -58,6 +58,8 @@ export interface Lock extends Place {
   conflicts: Conflict[];
   title?: string; // by which findings call it
   commits?: number;
+  lost_seconds?: number; // the sum of the next three
+  waiting_seconds?: number; // by state, unlike wait_seconds, in which aborted attempts may be
   aborted_seconds?: number;
   overhead_seconds?: number | null; // null: not known by lock
 }

@@ -39,13 +39,6 @@ double aborted_share(const LockCountsByAddress& counts, std::uint64_t lock) {
   return attempts != 0 ? 1 - static_cast<double>(found->second.commits) / attempts : 0;
 }
 
-void order(Profile& profile) {
-  profile::order_locks(profile, [](const Lock& a, const Lock& b) {
-    const double waits_a = a.waits_ns + a.aborted_ns, waits_b = b.waits_ns + b.aborted_ns;
-    return waits_a != waits_b ? waits_a > waits_b : a.holds_ns > b.holds_ns;
-  });
-}
-
 /// Code in a conflict. The library's own lines mean nothing to users.
 profile::Place code_in_conflict(const profile::Names& names, std::uint64_t address) {
   if (address == 0) return {0, "an unknown access"};
@@ -144,13 +137,16 @@ Profile LockSamples::profile(double thread_ns, const LockCountsByAddress& counts
     for (const auto& [site, time] : samples.sites)
       if (site != lock.site.address) lock.other_sites.push_back({site});
     lock.acquisitions = taken[address];
-    lock.waits_ns =
-        ns * (in_state(samples.states, State::kWaiting) + in_state(samples.states, State::kSpeculating));
+    for (const auto& [state, count] : samples.states)
+      time_in(lock.times, state) = ns * static_cast<double>(count);
+    lock.waits_ns = profile::waiting_ns(lock.times);
     lock.aborted_ns = ns * in_state(samples.states, State::kAttempt) * aborted_share(counts, address);
     lock.holds_ns = ns * (static_cast<double>(samples.held) + in_state(samples.states, State::kAttempt)) -
                     lock.aborted_ns;
-    profile::time_in(profile.times, State::kAttempt) -= lock.aborted_ns;
-    profile::time_in(profile.times, State::kAborted) += lock.aborted_ns;
+    for (profile::StateTimes* const times : {&lock.times, &profile.times}) {
+      time_in(*times, State::kAttempt) -= lock.aborted_ns;
+      time_in(*times, State::kAborted) += lock.aborted_ns;
+    }
     profile.locks.push_back(lock);
   }
   return profile;
@@ -178,7 +174,7 @@ void add_counts(Profile& profile, const LockCountsByAddress& counts_by_lock, dou
     if (ticks_per_second > 0)
       lock->longest_wait_ns = 1e9 * static_cast<double>(counts.longest_wait_ticks) / ticks_per_second;
   }
-  order(profile);
+  profile::order_locks(profile, profile::loses_more);
 }
 
 void add_thread_counts(Profile& profile, const std::filesystem::path& file) {

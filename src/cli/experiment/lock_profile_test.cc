@@ -39,6 +39,8 @@ TEST(LockProfile, AttemptsOfEachLockDivideAsItsCountsDo) {
   EXPECT_EQ(profile.locks[0].attempts, 4);
   EXPECT_DOUBLE_EQ(profile.locks[0].holds_ns, 50);
   EXPECT_DOUBLE_EQ(profile.locks[0].aborted_ns, 150);
+  EXPECT_DOUBLE_EQ(time_in(profile.locks[0].times, State::kAborted), 150);
+  EXPECT_DOUBLE_EQ(time_in(profile.locks[0].times, State::kAttempt), 50);
   EXPECT_DOUBLE_EQ(profile.locks[1].holds_ns, 100) << "a lock without counts";
   EXPECT_EQ(profile.locks[0].aborts.at("conflict"), 3);
 }

@@ -87,31 +87,32 @@ LockReport lock_report(const profile::Lock& lock, bool estimated) {
   report.attempts = lock.attempts;
   report.commits = lock.commits;
   report.fallbacks = lock.fallbacks;
-  report.aborted_seconds = kSecondsPerNs * lock.aborted_ns;
+  report.lost_seconds = kSecondsPerNs * lost_ns(lock);
+  report.waiting_seconds = kSecondsPerNs * profile::waiting_ns(lock.times);
+  report.aborted_seconds = kSecondsPerNs * time_in(lock.times, profile::State::kAborted);
   for (const auto& [cause, count] : lock.aborts) report.aborts[cause] = static_cast<std::uint64_t>(count);
   for (const profile::Conflict& conflict : lock.conflicts) report.conflicts.push_back(conflict_of(conflict));
   return report;
 }
 
-/// Those at which most time is lost, by waiting and in attempts that aborted, in the profile's order.
+/// Those at which most time is lost, in the profile's order.
 std::vector<std::size_t> locks_to_show(const std::vector<profile::Lock>& locks) {
   std::vector<std::size_t> shown(locks.size());
   std::iota(shown.begin(), shown.end(), 0);
-  std::stable_sort(shown.begin(), shown.end(), [&locks](std::size_t a, std::size_t b) {
-    return locks[a].waits_ns + locks[a].aborted_ns > locks[b].waits_ns + locks[b].aborted_ns;
-  });
+  std::stable_sort(shown.begin(), shown.end(),
+                   [&locks](std::size_t a, std::size_t b) { return lost_ns(locks[a]) > lost_ns(locks[b]); });
   shown.resize(std::min(shown.size(), kMostLocks));
   std::sort(shown.begin(), shown.end());
   return shown;
 }
 
-/// In the code of lock number `lock`; nothing without call paths.
-std::optional<double> overhead_seconds(const Profile& profile, std::size_t lock) {
-  if (profile.paths.empty()) return std::nullopt;
-  double ns = 0;
-  for (const profile::Path& path : profile.paths)
-    if (path.state == profile::State::kOverhead && path.lock == lock) ns += path.ns;
-  return kSecondsPerNs * ns;
+/// Older profiles have the time in the locks' code of all locks together only.
+bool knows_overhead_by_lock(const Profile& profile) {
+  const auto has_some = [](const profile::Lock& lock) {
+    return time_in(lock.times, profile::State::kOverhead) > 0;
+  };
+  return time_in(profile.times, profile::State::kOverhead) == 0 ||
+         std::any_of(profile.locks.begin(), profile.locks.end(), has_some);
 }
 
 Why why_of(const Profile& profile) {
@@ -121,9 +122,12 @@ Why why_of(const Profile& profile) {
   const double all = profile.thread_ns();
   for (std::size_t i = 0; all > 0 && i < profile::kStates; ++i) why.time[i] = profile.times[i] / all;
   why.lock_count = profile.locks.size();
+  const bool knows_overhead = knows_overhead_by_lock(profile);
   for (const std::size_t i : locks_to_show(profile.locks)) {
-    why.locks.push_back(lock_report(profile.locks[i], profile.acquisitions_estimated));
-    why.locks.back().overhead_seconds = overhead_seconds(profile, i);
+    const profile::Lock& lock = profile.locks[i];
+    LockReport& report = why.locks.emplace_back(lock_report(lock, profile.acquisitions_estimated));
+    if (knows_overhead)
+      report.overhead_seconds = kSecondsPerNs * time_in(lock.times, profile::State::kOverhead);
   }
   return why;
 }

@@ -29,7 +29,7 @@ profile::Profile contended() {
   lock.place = place(0x1000, "queue_lock");
   lock.acquisitions = 10;
   lock.contended = 5;
-  lock.waits_ns = 1000;
+  lock.waits_ns = profile::time_in(lock.times, profile::State::kWaiting) = 1000;
   lock.holds_ns = 1000;
   profile.locks = {lock};
   return profile;
@@ -163,24 +163,36 @@ TEST_F(Explained, LocksWithMostLostTimeAreAmongTheTen) {
   profile::Profile elided = contended();
   elided.locks.resize(20, elided.locks.front());
   elided.locks[19].place.name = "aborting_lock";
-  elided.locks[19].waits_ns = 0;
-  elided.locks[19].aborted_ns = 5000;
+  elided.locks[19].waits_ns = profile::time_in(elided.locks[19].times, profile::State::kWaiting) = 0;
+  elided.locks[19].aborted_ns = profile::time_in(elided.locks[19].times, profile::State::kAborted) = 5000;
   const std::vector<LockReport> locks = explained(elided).front().rows[1].why->locks;
   EXPECT_EQ(locks.size(), 10u);
   EXPECT_EQ(locks.back().place.name, "aborting_lock");
   EXPECT_EQ(locks.back().aborted_seconds, 5e-6);
 }
 
-TEST_F(Explained, OverheadOfALockIsThatOfItsCallPaths) {
+TEST_F(Explained, TimeLostAtALockIsTheSumOfItsStates) {
+  profile::Profile elided = contended();
+  profile::Lock& lock = elided.locks.front();
+  lock.waits_ns = 1700;  // aborted attempts and overhead included
+  time_in(lock.times, profile::State::kSpeculating) = 50;
+  time_in(lock.times, profile::State::kAborted) = 300;
+  time_in(lock.times, profile::State::kOverhead) = time_in(elided.times, profile::State::kOverhead) = 400;
+  elided.threads.resize(1);
+  elided.paths = {{profile::State::kOverhead, 0, 0, {}, 900, 3}};  // of all of the run
+  const LockReport report = explained(elided).front().rows[1].why->locks.front();
+  EXPECT_DOUBLE_EQ(report.lost_seconds, 1.75e-6);
+  EXPECT_DOUBLE_EQ(report.waiting_seconds, 1.05e-6);
+  EXPECT_DOUBLE_EQ(report.aborted_seconds, 3e-7);
+  EXPECT_DOUBLE_EQ(report.overhead_seconds.value_or(0), 4e-7);
+}
+
+TEST_F(Explained, OverheadThatNoLockHasIsNotKnownByLock) {
   profile::Profile elided = contended();
   const auto overhead = [&] { return explained(elided).front().rows[1].why->locks.front().overhead_seconds; };
+  EXPECT_EQ(overhead(), 0);
+  time_in(elided.times, profile::State::kOverhead) = 10;
   EXPECT_EQ(overhead(), std::nullopt);
-  elided.threads.resize(1);
-  elided.paths = {{profile::State::kOverhead, 0, 0, {}, 300, 3},
-                  {profile::State::kOverhead, profile::Path::kNoLock, 0, {}, 50, 1},
-                  {profile::State::kWaiting, 0, 0, {}, 700, 7},
-                  {profile::State::kOverhead, 0, 0, {}, 100, 1}};
-  EXPECT_DOUBLE_EQ(overhead().value_or(0), 4e-7);
 }
 
 TEST_F(Explained, WinnerIsTheLastStepWithItsCommand) {

@@ -51,14 +51,16 @@ struct LockReport {
   double sections = 0;                    // entered, by a lock or by a transaction
   bool sections_estimated = false;        // from samples
   std::optional<double> contended_share;  // of the sections: after a wait. Nothing: waits were not counted
-  double wait_seconds = 0;                // of all threads
+  double wait_seconds = 0;                // of all threads until they had the lock
   std::optional<double> mean_wait_seconds, longest_wait_seconds;
   double hold_seconds = 0;
   double mean_hold_seconds = 0;
   std::optional<double> line_wait_seconds;  // of transactions, for contended cache lines. Nothing: not known
   double attempts = 0, commits = 0, fallbacks = 0;
+  double lost_seconds = 0;                      // the sum of the next three
+  double waiting_seconds = 0;                   // waiting or speculating
   double aborted_seconds = 0;                   // in attempts that aborted
-  std::optional<double> overhead_seconds;       // in its own code, by call paths. Nothing: there are none
+  std::optional<double> overhead_seconds;       // in its own code. Nothing: not known by lock
   std::map<std::string, std::uint64_t> aborts;  // by cause
   std::vector<LockConflict> conflicts;          // the most frequent first, without rare ones
 };
@@ -69,7 +71,7 @@ struct Why {
   double parallel_share = 0;             // of the run's time: two or more threads were alive
   TimeShares time{};
   std::size_t lock_count = 0;     // with those that the list leaves out
-  std::vector<LockReport> locks;  // the ten at which most time is lost, the one with most waiting first
+  std::vector<LockReport> locks;  // the ten at which most time is lost, most first
 };
 
 struct NextStep {

@@ -78,6 +78,8 @@ json lock_json(const LockReport& lock) {
   result["attempts"] = lock.attempts;
   result["commits"] = lock.commits;
   result["fallbacks"] = lock.fallbacks;
+  result["lost_seconds"] = lock.lost_seconds;
+  result["waiting_seconds"] = lock.waiting_seconds;
   result["aborted_seconds"] = lock.aborted_seconds;
   result["overhead_seconds"] = or_null(lock.overhead_seconds);
   result["aborts"] = lock.aborts;

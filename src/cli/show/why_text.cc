@@ -300,7 +300,7 @@ Table locks_table(const Block& block) {
     if (row->why->locks.empty()) continue;
     for (std::size_t i = 0; i < std::min(row->why->locks.size(), kMostLocks); ++i) {
       const LockReport& lock = row->why->locks[i];
-      if (lock.wait_seconds == 0) break;
+      if (lock.wait_seconds == 0) continue;
       table.rows.push_back(
           {{name_among(row->why->locks, lock),
             (lock.sections_estimated ? "~" : "") + format_count(lock.sections),

@@ -14,11 +14,11 @@ import { causesOf } from "./results";
 const LOST = TIME_PARTS.filter(({ key }) => ["waiting", "aborted", "overhead"].includes(key));
 
 function lostPart(lock: Lock, key: string): number {
-  if (key === "waiting") return lock.wait_seconds.total;
+  if (key === "waiting") return lock.waiting_seconds ?? 0;
   return (key === "aborted" ? lock.aborted_seconds : lock.overhead_seconds) ?? 0;
 }
 
-const lostAt = (lock: Lock): number => LOST.reduce((sum, { key }) => sum + lostPart(lock, key), 0);
+const lostAt = (lock: Lock): number => lock.lost_seconds ?? 0;
 
 function columnsOf(threadSeconds: number): Column<Lock>[] {
   return [
@@ -28,7 +28,7 @@ function columnsOf(threadSeconds: number): Column<Lock>[] {
       title: "of thread time",
       number: true,
       cell: (lock) => {
-        const share = threadSeconds > 0 ? Math.min(1, lostAt(lock) / threadSeconds) : 0;
+        const share = threadSeconds > 0 ? lostAt(lock) / threadSeconds : 0;
         return { text: format.percent(share), key: share };
       },
     },
@@ -120,7 +120,7 @@ export function locks(report: ProfileReport): HTMLElement | null {
   const sorted = [...why.locks].sort((a, b) => lostAt(b) - lostAt(a));
   const overhead = sorted.some((lock) => lock.overhead_seconds !== null)
     ? ""
-    : " Overhead is known by lock only if call paths were recorded.";
+    : " This older profile has no overhead by lock.";
   return section(
     "locks",
     "Locks by lost time",
