@@ -30,7 +30,7 @@ constexpr std::size_t kMostFunctions = 5;
 struct AnnotateRequest {
   std::string file = kDefaultProfile;
   std::string function;  // empty: those with most time at locks
-  std::string root = ".";
+  std::string root;      // empty: not given
 };
 
 std::unique_ptr<CLI::App> annotate_options(AnnotateRequest& request) {
@@ -41,8 +41,10 @@ std::unique_ptr<CLI::App> annotate_options(AnnotateRequest& request) {
   app->add_option("FUNCTION", request.function,
                   fmt::format("a function (default: the {} with most time at locks)", kMostFunctions))
       ->type_name("");
-  app->add_option("--source-root", request.root,
-                  "look for the source in this folder and below it (default: the current folder)")
+  app->add_option(
+         "--source-root", request.root,
+         "look for the source in this folder and below it first (default: where it was compiled, then "
+         "the current folder)")
       ->type_name("FOLDER");
   return app;
 }
@@ -66,20 +68,21 @@ std::vector<fs::path> nearest(const fs::path& file, const std::vector<fs::path>&
   return found;
 }
 
-/// Finds the source files of a profile: by their paths, as they are or below a folder, else by their names.
+/// Finds the source files of a profile: by their paths, as they are or below a folder, else by their names. A
+/// folder that the user names comes first: it may be another checkout than the one that was compiled.
 class Sources {
  public:
-  explicit Sources(const std::string& root) : root_(root) {
+  explicit Sources(const std::string& root)
+      : is_root_given_(!root.empty()), root_(root.empty() ? "." : root) {
     std::error_code error;
-    if (!fs::is_directory(root, error)) throw UsageError(fmt::format("'{}' is no folder", root));
+    if (!fs::is_directory(root_, error)) throw UsageError(fmt::format("'{}' is no folder", root));
   }
 
   SourceText text_of(const SourceFunction& function) {
     const fs::path file = function.file;
-    std::vector<fs::path> paths = {root_ / file.relative_path()};
-    if (file.has_parent_path()) paths.insert(paths.begin(), file);
-    for (const fs::path& path : paths)
-      if (std::optional<SourceText> text = read(path, function)) return *text;
+    if (!is_root_given_)
+      if (std::optional<SourceText> text = as_compiled(function)) return *text;
+    if (std::optional<SourceText> text = read(root_ / file.relative_path(), function)) return *text;
     const std::vector<fs::path> found = nearest(file, files_called(file.filename()));
     if (found.size() > 1)
       return {{},
@@ -87,12 +90,19 @@ class Sources {
                           found[0].string(), found[1].string())};
     if (found.size() == 1)
       if (std::optional<SourceText> text = read(found.front(), function)) return *text;
+    if (is_root_given_)
+      if (std::optional<SourceText> text = as_compiled(function)) return *text;
     return {{},
             fmt::format("'{}' is not in '{}' nor below it; --source-root names a folder", function.file,
                         root_.string())};
   }
 
  private:
+  static std::optional<SourceText> as_compiled(const SourceFunction& function) {
+    const fs::path file = function.file;
+    return file.has_parent_path() ? read(file, function) : std::nullopt;
+  }
+
   static std::optional<SourceText> read(const fs::path& path, const SourceFunction& function) {
     std::error_code error;
     if (!fs::is_regular_file(path, error)) return std::nullopt;
@@ -126,6 +136,7 @@ class Sources {
     for (auto& [name, paths] : files_) std::sort(paths.begin(), paths.end());
   }
 
+  bool is_root_given_;
   fs::path root_;
   bool listed_ = false;
   std::map<std::string, std::vector<fs::path>> files_;  // by their names

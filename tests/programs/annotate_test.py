@@ -93,6 +93,21 @@ def test_source_is_looked_for_by_path_then_by_name(bank):
     assert "'./checkout/src/bank.cc' and './other/src/bank.cc' both may be its source" in text and "line 12;" not in text
 
 
+def test_a_folder_that_is_named_comes_before_the_compiled_path(place):
+    compiled, other = place.root / "compiled", place.root / "other"
+    for folder in (compiled, other):
+        (folder / "src").mkdir(parents=True)
+        (folder / "src" / "bank.cc").write_text(f"in {folder.name}\n" * 50)
+    frames = [{**frame, "file": str(compiled / "src" / "bank.cc"), "line": 12} if "name" in frame else frame for frame in made_up.FRAMES]
+    made_up.write(place.root / "elision.profile", frames=frames)
+    words = ("elision.profile", "transfer")
+    assert "in compiled" in shown(place, *words)
+    text = shown(place, *words, "--source-root", "other")
+    assert "in other" in text and "in compiled" not in text
+    (place.root / "empty").mkdir()
+    assert "in compiled" in shown(place, *words, "--source-root", "empty"), "else where it was compiled"
+
+
 @pytest.mark.parametrize("content, why", [(None, "'/src/bank.cc' is not in '.' nor below it; --source-root names a folder"),
                                           ("one\n" * 18, "'./bank.cc' has only 18 lines: it is not what was compiled")])
 def test_lines_stand_alone_without_source(place, content, why):
