@@ -26,6 +26,8 @@ using experiment::SourceText;
 using profile::SourceFunction;
 
 constexpr std::size_t kMostFunctions = 5;
+constexpr const char* kNoneAtLocks =
+    "No function has conflicts or spends time of its own at locks; name one to see its lines.\n";
 
 struct AnnotateRequest {
   std::string file = kDefaultProfile;
@@ -188,9 +190,10 @@ int annotate_verb(const Words& words) {
     print(text_of(functions_called(functions, request.function), 0, sources));
     return 0;
   }
-  const std::size_t more = functions.size() - std::min(functions.size(), kMostFunctions);
-  functions.resize(functions.size() - more);
-  print(text_of(functions, more, sources));
+  const std::size_t all = functions.size();
+  std::erase_if(functions, [](const SourceFunction& function) { return !profile::concerns_locks(function); });
+  functions.resize(std::min(functions.size(), kMostFunctions));
+  print(functions.empty() ? kNoneAtLocks : text_of(functions, all - functions.size(), sources));
   return 0;
 }
 

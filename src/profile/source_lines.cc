@@ -94,8 +94,9 @@ std::string without_parameters(const std::string& name) {
 
 double sum_ns(const StateTimes& times) { return std::accumulate(times.begin(), times.end(), 0.0); }
 
-double at_locks_ns(const StateTimes& times) {
-  return sum_ns(times) - time_in(times, State::kOutside) - time_in(times, State::kBlocked);
+double at_locks_ns(StateTimes times) {
+  time_in(times, State::kOutside) = time_in(times, State::kBlocked) = 0;
+  return sum_ns(times);
 }
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -113,6 +114,10 @@ std::vector<SourceFunction> source_functions(const Profile& profile) {
   std::stable_sort(list.begin(), list.end(),
                    [&](const SourceFunction& a, const SourceFunction& b) { return rank(a) < rank(b); });
   return list;
+}
+
+bool concerns_locks(const SourceFunction& function) {
+  return at_locks_ns(function.own_ns) > 0 || conflicts_of(function) > 0;
 }
 
 std::string short_name(const SourceFunction& function) {

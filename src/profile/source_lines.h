@@ -36,6 +36,9 @@ struct SourceFunction {
 /// All of them, first those that spend most time of their own at locks.
 std::vector<SourceFunction> source_functions(const Profile& profile);
 
+/// Whether it spends time of its own at locks or has conflicts.
+bool concerns_locks(const SourceFunction& function);
+
 /// Whether `name` may stand for the function: with or without namespaces, classes and "()".
 bool is_called(const SourceFunction& function, const std::string& name);
 
@@ -44,7 +47,7 @@ std::string short_name(const SourceFunction& function);
 
 /// Time in all states, and in those that have to do with locks.
 double sum_ns(const StateTimes& times);
-double at_locks_ns(const StateTimes& times);
+double at_locks_ns(StateTimes times);
 
 /// "main.c" of "src/main.c".
 std::string file_name(const std::string& path);

@@ -51,7 +51,13 @@ def test_lines_have_the_time_of_each_state(bank):
 def test_functions_with_most_time_of_their_own_at_locks_come_first(bank):
     text = shown(bank)
     names = [heading.split(" in ")[0] for heading in blocks_of(text)]
-    assert names[:2] == ["transfer(int, int)", "Account::add(int)"] and len(names) == 5
+    assert names == ["transfer(int, int)", "Account::add(int)", "worker(void*)", "2 more functions have lines of source; name one to see it."]
+
+
+def test_functions_without_time_at_locks_are_shown_only_by_name(bank):
+    made_up.write(bank.root / "p", [made_up.path("outside", 0, [0], 6_000_000, 12), made_up.path("blocked", 0, [0], 0.3, 1)])
+    assert shown(bank, "p") == "No function has conflicts or spends time of its own at locks; name one to see its lines.\n"
+    assert shown(bank, "p", "main").startswith("main in /src/bank.cc: ")
 
 
 def test_more_functions_are_counted(bank):
