@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -78,6 +79,19 @@ void sort_conflicts(SourceFunction& function) {
                      });
 }
 
+/// Where the name after the last "::" begins, without regard to those in brackets.
+std::size_t begin_of_last(const std::string& name) {
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (std::string_view("<({").find(name[i]) != std::string_view::npos) ++depth;
+    if (std::string_view(">)}").find(name[i]) != std::string_view::npos)
+      depth = std::max(depth - 1, 0);  // "operator->"
+    if (depth == 0 && name.compare(i, 2, "::") == 0) begin = i + 2;
+  }
+  return begin;
+}
+
 /// "f" of "f(int)"; "f<int>()" keeps its arguments, as does "operator()".
 std::string without_parameters(const std::string& name) {
   if (name.ends_with("operator()")) return name;
@@ -122,7 +136,7 @@ bool concerns_locks(const SourceFunction& function) {
 
 std::string short_name(const SourceFunction& function) {
   const std::string own = without_parameters(function.name);
-  return own.substr(own.rfind(':') + 1);
+  return own.substr(begin_of_last(own));
 }
 
 bool is_called(const SourceFunction& function, const std::string& name) {

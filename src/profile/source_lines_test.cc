@@ -97,5 +97,19 @@ TEST(SourceFunctions, NameMayLackNamespacesAndParentheses) {
   for (const char* name : {"dd", "Account", "bank", "sub"}) EXPECT_FALSE(is_called(function, name)) << name;
 }
 
+TEST(SourceFunctions, ShortNameKeepsItsTemplateArguments) {
+  const auto short_name_of = [](const char* name) {
+    SourceFunction function;
+    function.name = name;
+    return short_name(function);
+  };
+  EXPECT_EQ(short_name_of("push<std::string>"), "push<std::string>");
+  EXPECT_EQ(short_name_of("q::Queue<a::B>::push<std::string>(std::string)"), "push<std::string>");
+  EXPECT_EQ(short_name_of("q::Queue<a::B>::operator<<"), "operator<<");
+  EXPECT_EQ(short_name_of("q::Queue::operator->"), "operator->");
+  EXPECT_EQ(short_name_of("(anonymous namespace)::pop"), "pop");
+  EXPECT_EQ(short_name_of("main"), "main");
+}
+
 }  // namespace
 }  // namespace elision::profile
