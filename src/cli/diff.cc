@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "base/printable.h"
 #include "cli/compare_request.h"
 #include "cli/host/console.h"
@@ -43,10 +41,6 @@ struct Pair {
   ProfileFile a, b;
   std::string path_a, path_b;
 };
-
-std::string program_of(const ProfileFile& file) {
-  return file.program.empty() ? "" : std::filesystem::path(file.program.front()).filename().string();
-}
 
 /// What, besides the change that the user looks at, may make the runs differ.
 std::vector<std::string> warnings_of(const Pair& pair) {

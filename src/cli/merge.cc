@@ -9,7 +9,9 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
+#include "base/printable.h"
 #include "base/usable_cpus.h"
 #include "cli/experiment/workers.h"
 #include "cli/host/console.h"
@@ -90,6 +92,16 @@ void require_same(const Paths& paths, const std::vector<ProfileFile>& files) {
   }
 }
 
+/// What may make the sum mean little; empty: nothing.
+std::string warning_of(const Paths& paths, const std::vector<ProfileFile>& files) {
+  const std::string first = program_of(files.front());
+  for (std::size_t i = 1; i < files.size(); ++i)
+    if (const std::string other = program_of(files[i]); other != first)
+      return fmt::format("The programs differ: '{}' is of {}, '{}' of {}.", paths.front(), first, paths[i],
+                         other);
+  return "";
+}
+
 /// "rank-3" of "out/rank-3.profile", or the whole path if another file has that name.
 std::vector<std::string> processes_of(const Paths& paths) {
   std::map<std::string, unsigned> times;
@@ -141,9 +153,13 @@ int merge_verb(const Words& words) {
     throw UsageError("no profile to merge; name them, as in: elision merge -o FILE PROFILE...");
   require_different_files(request);
   require_writable(request.output);
+  std::string warning;
   or_discard(request.output, [&] {
-    write_output(request.output, text_of(merged_file(request.profiles, read_profiles(request.profiles))));
+    std::vector<ProfileFile> files = read_profiles(request.profiles);
+    warning = warning_of(request.profiles, files);
+    write_output(request.output, text_of(merged_file(request.profiles, std::move(files))));
   });
+  if (!warning.empty()) tell("merge", printable(warning));
   if (!is_standard_output(request.output))
     tell("merge", fmt::format("wrote {}, of {} {}; 'elision report {}' shows it", request.output,
                               request.profiles.size(), request.profiles.size() == 1 ? "profile" : "profiles",

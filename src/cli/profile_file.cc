@@ -197,6 +197,10 @@ std::string heading_of(const ProfileFile& file) {
                      experiment::format_seconds(1e-9 * file.profile.wall_ns));
 }
 
+std::string program_of(const ProfileFile& file) {
+  return file.program.empty() ? "" : std::filesystem::path(file.program.front()).filename().string();
+}
+
 /// An entry a line: a merged profile may have a million call paths.
 std::string profile_text(const ProfileFile& file) {
   nlohmann::ordered_json head;

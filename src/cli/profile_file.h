@@ -30,6 +30,9 @@ std::string place_of(const ProfileFile& file);
 /// "./server --threads 4 on this CPU under pthread, 12.3 s", on one line unless the words are of several.
 std::string heading_of(const ProfileFile& file);
 
+/// "server" of "./server": the name of the program.
+std::string program_of(const ProfileFile& file);
+
 std::string profile_text(const ProfileFile& file);
 
 /// Throws UsageError with one line if the file at `path` cannot be read, is no such file, is damaged, or is

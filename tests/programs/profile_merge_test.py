@@ -45,6 +45,16 @@ def test_one_profile_stays_as_it_is(place):
     assert merge(place, one)["profile"] == one["profile"]
 
 
+def test_profiles_of_different_programs_are_merged_with_a_warning(place):
+    for name, program in (("a", "/opt/server"), ("b", "./server"), ("c", "./cli\nent")):
+        made.write(place.root, name, made.profile(program=(program,)))
+    assert "differ" not in place.run("merge", "-o", "same", "a", "b").stderr
+    ending = place.run("merge", "-o", "all", "a", "b", "c")
+    assert ending.status == 0
+    assert ending.stderr.splitlines()[0] == "elision merge: The programs differ: 'a' is of server, 'c' of cli\\nent."
+    assert (place.root / "all").is_file()
+
+
 def test_files_with_one_name_are_told_apart_by_their_folders(place):
     for folder in "xy":
         (place.root / folder).mkdir()
