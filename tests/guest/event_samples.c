@@ -208,6 +208,39 @@ static void test_all_fields(void) {
   unmap(&ring);
 }
 
+/// The size of a record has 16 bits: of the largest stack that an event may ask for, as many bytes are copied
+/// as leave room for the other fields.
+static void test_largest_stack(void) {
+  struct perf_event_attr attr = attributes(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+  attr.sample_period = 100000;
+  attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT |
+                     PERF_SAMPLE_REGS_INTR;
+  attr.sample_regs_user = 1u << 7;  // SP
+  attr.sample_regs_intr = 1u << 8;  // IP
+  attr.sample_stack_user = 65528;
+  enum { kMost = 65528, kOthers = 8 * (1 + 1 + 2 + 2 + 1 + 2), kStack = kMost - kOthers };
+  const int event = open_event(&attr, 0, -1, -1, 0);
+  EXPECT(event >= 0);
+  struct ring ring = map_ring(event, 128);
+  long_work(300000);
+  ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
+  unsigned samples = 0;
+  while (next_record(&ring, record) == PERF_RECORD_SAMPLE) {
+    EXPECT_EQUAL(((const struct perf_event_header*)record)->size, kMost);
+    const uint64_t* const at = (const uint64_t*)(record + 8);
+    EXPECT_EQUAL(at[3], kStack);
+    const uint64_t* const behind = at + 4 + kStack / 8;
+    EXPECT(behind[0] > 0 && behind[0] <= kStack);
+    EXPECT_EQUAL(behind[1], 0);  // weight
+    EXPECT_EQUAL(behind[2], PERF_SAMPLE_REGS_ABI_64);
+    EXPECT_EQUAL(behind[3], at[0]);
+    if (++samples == 100) break;
+  }
+  EXPECT(samples >= 2 && samples < 100);
+  EXPECT_EQUAL(ring.page->data_tail, ring.page->data_head);
+  unmap(&ring);
+}
+
 struct abort_sample {
   struct perf_event_header header;
   uint64_t ip, weight, transaction;
@@ -523,6 +556,7 @@ int main(void) {
   test_frequency();
   test_losses();
   test_all_fields();
+  test_largest_stack();
   test_aborts();
   test_conflicts();
   test_interrupts(0);

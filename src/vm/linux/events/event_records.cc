@@ -18,6 +18,8 @@ namespace elision::vm {
 namespace {
 
 constexpr std::uint64_t kUserCodeSegment = 0x33, kUserStackSegment = 0x2b;
+/// The largest record: its header has 16 bits for the size, which is a multiple of 8.
+constexpr std::uint64_t kMostRecordBytes = 0xffff / sizeof(std::uint64_t) * sizeof(std::uint64_t);
 constexpr std::uint16_t kByExec = PERF_RECORD_MISC_COMM_EXEC, kOfData = PERF_RECORD_MISC_MMAP_DATA;
 
 template <class T>
@@ -101,6 +103,13 @@ std::vector<std::uint64_t> call_chain(const GuestState& state, std::uint64_t mos
   return chain;
 }
 
+/// Bytes of the stack to copy behind `before` bytes of a record and in front of `after`. Linux shortens the
+/// stack, too, where the record would be too large.
+std::uint64_t stack_bytes(std::uint64_t wanted, std::uint64_t before, std::uint64_t after) {
+  const std::uint64_t others = before + after + 2 * sizeof(std::uint64_t);
+  return others < kMostRecordBytes ? std::min(wanted, kMostRecordBytes - others) : 0;
+}
+
 /// The top of the stack: as much as is there, then room up to the size.
 void put_stack(std::vector<char>& record, std::uint64_t stack_pointer, std::uint64_t size) {
   std::vector<char> bytes(size);
@@ -113,7 +122,7 @@ void put_stack(std::vector<char>& record, std::uint64_t stack_pointer, std::uint
   }
   put_word(record, size);
   record.insert(record.end(), bytes.begin(), bytes.end());
-  put_word(record, read);
+  if (size != 0) put_word(record, read);
 }
 
 /// PERF_TXN_ flags of an abort. What the transaction's own instruction causes is synchronous.
@@ -145,6 +154,19 @@ std::uint64_t transaction_flags(const AbortRecord& abort) {
 std::uint64_t unknown_data_source() {
   return PERF_MEM_S(OP, NA) | PERF_MEM_S(LVL, NA) | PERF_MEM_S(SNOOP, NA) | PERF_MEM_S(LOCK, NA) |
          PERF_MEM_S(TLB, NA);
+}
+
+/// The fields of a sample that follow the stack. `abort`: null if it is no sample of an abort.
+std::vector<char> fields_behind_stack(const perf_event_attr& attr, const GuestState& state,
+                                      const AbortRecord* abort) {
+  std::vector<char> fields;
+  const auto wants = [&](std::uint64_t bit) { return (attr.sample_type & bit) != 0; };
+  if (wants(PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
+    put_word(fields, abort != nullptr ? abort->cycles : 0);
+  if (wants(PERF_SAMPLE_DATA_SRC)) put_word(fields, unknown_data_source());
+  if (wants(PERF_SAMPLE_TRANSACTION)) put_word(fields, abort != nullptr ? transaction_flags(*abort) : 0);
+  if (wants(PERF_SAMPLE_REGS_INTR)) put_registers(fields, state, attr.sample_regs_intr);
+  return fields;
 }
 
 struct MappingLine {
@@ -337,12 +359,10 @@ std::vector<char> ProcessEvents::sample(const Overflow& overflow) {
     if ((attr.branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX) != 0) put_word(record, ~std::uint64_t{0});
   }
   if (wants(PERF_SAMPLE_REGS_USER)) put_registers(record, state, attr.sample_regs_user);
-  if (wants(PERF_SAMPLE_STACK_USER)) put_stack(record, state.gpr[kRsp], attr.sample_stack_user);
-  if (wants(PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
-    put_word(record, abort != nullptr ? abort->cycles : 0);
-  if (wants(PERF_SAMPLE_DATA_SRC)) put_word(record, unknown_data_source());
-  if (wants(PERF_SAMPLE_TRANSACTION)) put_word(record, abort != nullptr ? transaction_flags(*abort) : 0);
-  if (wants(PERF_SAMPLE_REGS_INTR)) put_registers(record, state, attr.sample_regs_intr);
+  const std::vector<char> rest = fields_behind_stack(attr, state, abort);
+  if (wants(PERF_SAMPLE_STACK_USER))
+    put_stack(record, state.gpr[kRsp], stack_bytes(attr.sample_stack_user, record.size(), rest.size()));
+  record.insert(record.end(), rest.begin(), rest.end());
   return record;
 }
 
