@@ -395,7 +395,13 @@ void ProcessEvents::note_name(KernelThread& self, bool by_exec) {
 }
 
 void ProcessEvents::note_mapping(KernelThread& self, std::uint64_t address, std::uint64_t size) {
-  if (!threads_.contains(&self)) return;
+  const auto found = threads_.find(&self);
+  if (found == threads_.end()) return;
+  const bool is_wanted = std::ranges::any_of(found->second.counters, [&](const Counter& counter) {
+    const perf_event_attr& attr = board[counter.slot].attr;
+    return attr.mmap || attr.mmap2 || attr.mmap_data;
+  });
+  if (!is_wanted) return;
   const int pid = process_.ids.pid(), tid = self.thread.tid;
   const std::uint64_t end = size > ~address ? ~std::uint64_t{0} : address + size;
   for (const MappingLine& mapping : mapping_lines(process_.memory.describe(), address, end)) {
