@@ -251,12 +251,13 @@ ProcessEvents::MappedRing* ProcessEvents::ring_of(int slot) {
   MappedRing& ring = rings_[slot];
   if (ring.id == event.id) return &ring;
   if (ring.memory != nullptr) munmap(ring.memory, ring.bytes);
-  ring.bytes = (event.ring_pages + 1) * kPageBytes;
-  void* const memory = mmap(nullptr, ring.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, board.descriptor(),
+  ring = {};
+  const std::uint64_t bytes = (event.ring_pages + 1) * kPageBytes;
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, board.descriptor(),
                             static_cast<off_t>(EventBoard::ring_offset(slot)));
-  ring.memory = memory != MAP_FAILED ? static_cast<char*>(memory) : nullptr;
-  ring.id = event.id;
-  return ring.memory != nullptr ? &ring : nullptr;
+  if (memory == MAP_FAILED) return nullptr;  // the next record tries again
+  ring = {event.id, bytes, static_cast<char*>(memory)};
+  return &ring;
 }
 
 /// Writes the record for `slot`, and one that reports losses before it. Returns whether readers are to be
