@@ -6,24 +6,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <new>
 
 #include "vm/host/host_limits.h"
 #include "vm/host/reserved_descriptors.h"
 #include "vm/interface/guest_layout.h"
+#include "vm/linux/process/process_ids.h"
 
 namespace elision::vm {
 namespace {
 
 constexpr std::uint64_t kHeaderBytes = kPageBytes;
 constexpr std::uint64_t kTableBytes = page_up(kHeaderBytes + EventBoard::kSlots * sizeof(EventSlot));
-
-/// The process that opened the event has ended: nobody can read it any more, but for a process that got the
-/// descriptor from it.
-bool is_gone(int host_pid) { return kill(host_pid, 0) != 0 && errno == ESRCH; }
 
 }  // namespace
 
@@ -65,6 +60,7 @@ int EventBoard::take() {
       EventSlot& slot = slots_[i];
       int state = slot.state;
       if (state == EventSlot::kTaken || (state != EventSlot::kFree && !of_the_dead)) continue;
+      // Nobody can read an event whose opener is gone, but for a process that got the descriptor from it.
       if (state != EventSlot::kFree && !is_gone(slot.opener)) continue;
       if (!slot.state.compare_exchange_strong(state, EventSlot::kTaken)) continue;
       fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(ring_offset(i)),

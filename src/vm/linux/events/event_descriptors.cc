@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <string>
 
 #include "vm/host/host_limits.h"
@@ -71,8 +70,6 @@ void take_wake_up(const EventBoard& board, EventSlot& event, int slot) {
   const char byte = 1;
   (void)!write(event.write_end, &byte, 1);
 }
-
-bool is_gone(int host_pid) { return kill(host_pid, 0) != 0 && errno == ESRCH; }
 
 }  // namespace
 

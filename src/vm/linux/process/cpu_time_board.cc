@@ -6,19 +6,15 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
-#include <csignal>
 
 #include "vm/host/reserved_descriptors.h"
+#include "vm/linux/process/process_ids.h"
 
 namespace elision::vm {
 namespace {
 
 constexpr std::size_t kEntries = 4096;
 constexpr std::size_t kProbes = 64;
-
-/// The process has ended and was reaped: nobody will ask for its time.
-bool is_gone(int host_pid) { return kill(host_pid, 0) != 0 && errno == ESRCH; }
 
 }  // namespace
 
@@ -62,7 +58,7 @@ CpuTimeBoard::Entry* CpuTimeBoard::find(int host_pid, bool claim) {
     for (std::size_t i = 0; i < kProbes && claim; ++i) {
       Entry& entry = entries_[(static_cast<std::size_t>(host_pid) + i) % kEntries];
       int owner = of_the_dead ? entry.host_pid.load() : 0;
-      if (owner != 0 && !is_gone(owner)) continue;
+      if (owner != 0 && !is_gone(owner)) continue;  // nobody will ask for its time
       if (entry.host_pid.compare_exchange_strong(owner, host_pid)) return &entry;
     }
   return nullptr;

@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
+
 namespace elision::vm {
 namespace {
 
@@ -48,5 +51,7 @@ void ProcessIds::start_child() {
   root_parent_host_pid_ = 0;
   threads_ = 0;
 }
+
+bool is_gone(int host_pid) { return kill(host_pid, 0) != 0 && errno == ESRCH; }
 
 }  // namespace elision::vm

@@ -35,6 +35,9 @@ struct ProcessOrigin {
   bool answers_for_region = true;  // Process::answers_for_region()
 };
 
+/// The process has ended and was reaped.
+bool is_gone(int host_pid);
+
 class ProcessIds {
  public:
   explicit ProcessIds(const ProcessOrigin& origin);
