@@ -56,7 +56,7 @@ def test_virtual_cpu(elision, machine, brand):
     assert report["cpu"]["virtual_cpu"]
     assert report["reason"] == "virtual-cpu"
     assert report["always_abort"] == "virtual-cpu"
-    assert report["perf"]["cycles"]["error"] == "ENOSYS"
+    assert report["perf"]["cycles"]["error"] is None, "the virtual machine has performance events"
     assert report["trial"]["attempts"] == 10000
 
 
