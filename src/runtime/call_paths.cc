@@ -74,7 +74,8 @@ std::uint64_t phase_below(std::uint64_t limit, std::uint32_t thread_id) {
 
 bool signal_is_blocked() {
   sigset_t blocked;
-  return pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0 && sigismember(&blocked, kSignal) == 1;
+  // Of the calling thread, on Linux. pthread_sigmask() has a newer version in the C library.
+  return sigprocmask(SIG_BLOCK, nullptr, &blocked) == 0 && sigismember(&blocked, kSignal) == 1;
 }
 
 /// Copies the stack from `from` on, as far as it is mapped: by the kernel, since a load from a page that is
