@@ -31,6 +31,9 @@ struct Copy {
   std::vector<std::uint8_t> stack;
 };
 
+/// What the tests copy of the stack: there is more of it even where the environment is empty.
+constexpr std::size_t kStack = 1024;
+
 /// The registers that calls preserve, and `bytes` of the stack.
 [[gnu::noinline]] Copy copy_here(std::size_t bytes) {
   Copy copy;
@@ -46,6 +49,7 @@ struct Copy {
   copy.stack.assign(from, from + bytes);
   return copy;
 }
+
 [[gnu::noinline]] Copy inner(std::size_t bytes) {
   Copy copy = copy_here(bytes);
   asm volatile("");
@@ -77,7 +81,7 @@ class Calls : public ::testing::Test {
 };
 
 TEST_F(Calls, AreFollowedInACopyOfTheStack) {
-  const std::vector<std::string> found = names_of(middle(4096));
+  const std::vector<std::string> found = names_of(middle(kStack));
   ASSERT_GE(found.size(), 4u);
   EXPECT_TRUE(is(found[0], "copy_here")) << found[0];
   EXPECT_TRUE(is(found[1], "inner")) << found[1];
@@ -86,13 +90,21 @@ TEST_F(Calls, AreFollowedInACopyOfTheStack) {
 }
 
 TEST_F(Calls, EndWhereTheCopyEnds) {
-  const std::vector<std::string> whole = names_of(middle(4096)), cut = names_of(middle(256));
-  ASSERT_LT(cut.size(), whole.size());
-  EXPECT_TRUE(std::equal(cut.begin(), cut.end(), whole.begin())) << "and the steps before are the same";
+  const std::vector<std::string> whole = names_of(middle(kStack));
+  std::size_t steps = 1;
   EXPECT_EQ(names_of(middle(0)).size(), 1u);
+  for (std::size_t bytes = 8; bytes <= kStack; bytes += 8) {
+    const std::vector<std::string> cut = names_of(middle(bytes));
+    ASSERT_GE(cut.size(), steps) << bytes;
+    ASSERT_LE(cut.size(), whole.size()) << bytes;
+    EXPECT_TRUE(std::equal(cut.begin(), cut.end(), whole.begin()))
+        << "the same steps, with " << bytes << " bytes";
+    steps = cut.size();
+  }
+  EXPECT_EQ(steps, whole.size());
 }
 
-TEST_F(Calls, EndAtTheLimit) { EXPECT_EQ(names_of(middle(4096), 2).size(), 2u); }
+TEST_F(Calls, EndAtTheLimit) { EXPECT_EQ(names_of(middle(kStack), 2).size(), 2u); }
 
 TEST_F(Calls, SurviveAnyRegisters) {
   Copy copy = middle(512);
