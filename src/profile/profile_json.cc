@@ -170,6 +170,9 @@ ConflictCounts counts_from(const json& in) {
   return counts;
 }
 
+/// In place of a lock's time of waiting, until estimate_times(): the file has none.
+constexpr double kNotThere = -1;
+
 ordered_json times_json(const StateTimes& times) {
   ordered_json out = ordered_json::object();
   for (std::size_t i = 0; i < kStates; ++i) out[kStateNames[i]] = times[i];
@@ -223,7 +226,10 @@ Lock lock_from(const json& in) {
   lock.place = place_from(member(in, "place"));
   lock.site = place_from(member(in, "site"));
   visit_lock(reader(in), lock);
-  if (in.contains("times_ns")) lock.times = times_from(in["times_ns"]);
+  if (in.contains("times_ns"))
+    lock.times = times_from(in["times_ns"]);
+  else
+    time_in(lock.times, State::kWaiting) = kNotThere;
   lock.conflicts_seen = counts_from(member(in, "conflicts_seen"));
   lock.callers = places_from(in, "callers");
   lock.other_sites = places_from(in, "other_sites");
@@ -284,7 +290,7 @@ void visit_lists(Visitor visit, T& profile) {
 /// For locks of files from before these times were kept. In exact profiles a wait contains attempts that
 /// aborted.
 void estimate_times(Lock& lock, bool exact) {
-  if (std::any_of(lock.times.begin(), lock.times.end(), [](double time) { return time > 0; })) return;
+  if (time_in(lock.times, State::kWaiting) != kNotThere) return;
   time_in(lock.times, State::kWaiting) = std::max(0.0, lock.waits_ns - (exact ? lock.aborted_ns : 0));
   time_in(lock.times, State::kAborted) = lock.aborted_ns;
 }

@@ -15,12 +15,12 @@ def at(address, name="", file="", line=0):
     return {"address": address} | ({"name": name} if name else {}) | ({"file": file, "line": line} if file else {})
 
 
-def made_up_lock(address, name, **numbers):
+def made_up_lock(address, name, times=None, **numbers):
     zero = dict.fromkeys(("acquisitions", "contended", "waits_ns", "longest_wait_ns", "holds_ns", "aborted_ns", "attempts", "commits", "fallbacks",
                           "system_calls", "conflicts_apart_at_lock", "line_waits_ns", "waits_inside_ns", "inside"), 0)
     counts = {"count": 0, "apart": 0, "prefetched": 0, "unknown": 0}
     return {"place": at(address, name), "site": at(0), **zero, "aborts": {}, "conflicts_seen": counts, "callers": [], "other_sites": [],
-            "conflicts": [], "line_waits": [], **numbers}
+            "conflicts": [], "line_waits": [], "times_ns": dict.fromkeys(STATES, 0) | (times or {}), **numbers}
 
 
 def profile():
@@ -29,8 +29,8 @@ def profile():
     body = {
         "exact": False, "samples": 1000, "acquisitions_estimated": True, "wall_ns": 5e8, "parallel_ns": 5e8, "most_threads": 2, "cpus": 8,
         "interrupted": 0, "faulted": 0, "parked_ns": 0, "times_ns": times,
-        "locks": [made_up_lock(0x1000, "queue_lock", acquisitions=3000, contended=100, waits_ns=1.5e8, commits=2000),
-                  made_up_lock(0x2000, "table_lock", acquisitions=100, aborted_ns=1e8, attempts=400, aborts={"conflict": 300})],
+        "locks": [made_up_lock(0x1000, "queue_lock", acquisitions=3000, contended=100, waits_ns=1.5e8, commits=2000, times={"waiting": 1.5e8}),
+                  made_up_lock(0x2000, "table_lock", acquisitions=100, aborted_ns=1e8, attempts=400, aborts={"conflict": 300}, times={"aborted": 1e8, "overhead": 5e7})],
         "threads": [{"id": 11, "name": "worker", "commits": 1500, "aborts": 250}, {"id": 12, "name": "", "commits": 500, "aborts": 50}],
         "frames": [at(1, "main", "main.c", 9), at(2, "push", "queue.c", 30), at(0x40a3)],
         "paths": [{"state": "waiting", "lock": 0, "thread": 0, "frames": [0, 1, 2], "ns": 1.5e8, "samples": 150},
@@ -94,6 +94,8 @@ def test_profile_without_call_paths_has_none(place):
     old["version"] = 1
     for member in ("threads", "frames", "paths", "paths_lost"):
         del old["profile"][member]
+    for lock in old["profile"]["locks"]:
+        del lock["times_ns"]
     (place.root / "elision.profile").write_text(json.dumps(old))
     assert place.run("report", "--html", "page.html").status == 0
     report = report_in((place.root / "page.html").read_text())
