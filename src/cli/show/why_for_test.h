@@ -26,6 +26,8 @@ inline Why distinct_why() {
   lock.attempts = 900;
   lock.commits = 800;
   lock.fallbacks = 200;
+  lock.lost_seconds = 0.011;
+  lock.waiting_seconds = 0.002;
   lock.aborted_seconds = 0.004;
   lock.overhead_seconds = 0.005;
   lock.aborts = {{"conflict", 7}};

@@ -25,7 +25,7 @@ constexpr const char* kDistinctJson = R"({
     "sections_estimated": false, "contended_share": 0.5,
     "wait_seconds": {"total": 0.02, "mean": 0.00004, "longest": 0.003},
     "hold_seconds": {"total": 0.01, "mean": 0.00001}, "line_wait_seconds": 0.002, "attempts": 900.0, "commits": 800.0,
-    "fallbacks": 200.0, "aborted_seconds": 0.004, "overhead_seconds": 0.005, "aborts": {"conflict": 7},
+    "fallbacks": 200.0, "lost_seconds": 0.011, "waiting_seconds": 0.002, "aborted_seconds": 0.004, "overhead_seconds": 0.005, "aborts": {"conflict": 7},
     "conflicts": [{"address": "0x1040", "name": "hits", "count": 60.0, "sharing": "false-sharing",
                    "sites": [{"name": "lookup", "file": "table.c", "line": 31}, {"name": "insert"}]}]
   }]
