@@ -5,6 +5,7 @@
 #include <elfutils/libdw.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -164,13 +165,16 @@ std::vector<Mapping> mappings_of(const std::string& memory_map) {
     mappings.push_back({begin, end, offset, permissions[2] == 'x',
                         name > 0 && static_cast<std::size_t>(name) < line.size() ? line.substr(name) : ""});
   }
+  std::stable_sort(mappings.begin(), mappings.end(),
+                   [](const Mapping& a, const Mapping& b) { return a.begin < b.begin; });
   return mappings;
 }
 
 const Mapping* mapping_at(const std::vector<Mapping>& mappings, std::uint64_t address) {
-  for (const Mapping& mapping : mappings)
-    if (mapping.begin <= address && address < mapping.end) return &mapping;
-  return nullptr;
+  const auto next =
+      std::upper_bound(mappings.begin(), mappings.end(), address,
+                       [](std::uint64_t at, const Mapping& mapping) { return at < mapping.begin; });
+  return next != mappings.begin() && address < std::prev(next)->end ? &*std::prev(next) : nullptr;
 }
 
 bool is_lock_library(const Mapping& mapping) { return mapping.short_name().starts_with("libelision"); }

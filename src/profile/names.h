@@ -26,8 +26,9 @@ struct Mapping {
   std::string short_name() const;
 };
 
+/// In the order of their addresses.
 std::vector<Mapping> mappings_of(const std::string& memory_map);
-/// Null: nothing is mapped there.
+/// `mappings`: as mappings_of() gives them. Null: nothing is mapped there.
 const Mapping* mapping_at(const std::vector<Mapping>& mappings, std::uint64_t address);
 /// Whether a mapping is of the lock library, for pthreads or for its own interface.
 bool is_lock_library(const Mapping& mapping);

@@ -4,7 +4,6 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -19,8 +18,12 @@ constexpr pid_t kTheThread = 1;  // a number for libdwfl
 }  // namespace
 
 struct Unwinder::Impl {
-  Impl(const Names& names_of_program, ReadMemory read_memory)
-      : names(names_of_program), dwfl(names.dwfl()), read(std::move(read_memory)) {
+  Impl(const Names& names_of_program, ReadMemory read_memory, Steps who_steps)
+      : names(names_of_program),
+        dwfl(names.dwfl()),
+        rules(dwfl),
+        read(std::move(read_memory)),
+        steps(who_steps) {
     attached = dwfl != nullptr && dwfl_attach_state(dwfl, nullptr, kTheThread, &kThreadCallbacks, this);
   }
 
@@ -67,19 +70,12 @@ struct Unwinder::Impl {
            (is_executable(address) && is_signal_return(address));
   }
 
-  /// True if libdwfl can find the caller of the code at `pc`.
-  bool has_rules(std::uint64_t pc) const {
-    Dwfl_Module* const module = attached && is_executable(pc) ? dwfl_addrmodule(dwfl, pc) : nullptr;
-    if (module == nullptr) return false;
-    for (const auto rules_of : {dwfl_module_eh_cfi, dwfl_module_dwarf_cfi}) {
-      Dwarf_Addr bias = 0;
-      Dwarf_CFI* const rules = rules_of(module, &bias);
-      Dwarf_Frame* frame = nullptr;
-      if (rules == nullptr || dwarf_cfi_addrframe(rules, pc - bias, &frame) != 0) continue;
-      std::free(frame);
-      return true;
-    }
-    return false;
+  CallRules::Kind kind_at(std::uint64_t pc, CallRule& rule) {
+    if (!is_executable(pc)) return CallRules::Kind::kNone;
+    const CallRules::Found& found = rules.at(pc);
+    rule = found.rule;
+    const bool is_own = found.kind == CallRules::Kind::kSimple && steps == Steps::kOwn;
+    return is_own || found.kind == CallRules::Kind::kNone ? found.kind : CallRules::Kind::kComplex;
   }
 
   static pid_t next_thread(Dwfl*, void* self, void** thread) {
@@ -92,25 +88,36 @@ struct Unwinder::Impl {
     return true;
   }
   static bool set_registers(Dwfl_Thread* thread, void* argument) {
-    const Impl& self = *static_cast<Impl*>(argument);
-    return dwfl_thread_state_registers(thread, 0, kDwarfRegisters, self.registers);
+    const CallerRegisters& at = static_cast<Impl*>(argument)->registers;
+    for (unsigned i = 0; i < kDwarfRegisters; ++i)
+      if ((at.known >> i & 1) != 0 &&
+          !dwfl_thread_state_registers(thread, static_cast<int>(i), 1, &at.value[i]))
+        return false;
+    return true;
   }
   static int on_frame(Dwfl_Frame* frame, void* argument) { return static_cast<Impl*>(argument)->take(frame); }
 
+  /// Takes the second frame, the first one's caller.
   int take(Dwfl_Frame* frame) {
+    if (std::exchange(is_first, false)) return DWARF_CB_OK;
     Dwarf_Addr pc = 0;
     bool interrupted = false;  // by a signal, not in a call
-    if (!dwfl_frame_pc(frame, &pc, &interrupted) || pc == 0) return DWARF_CB_ABORT;
-    const bool first_behind_call = std::exchange(behind_call, false);
-    frames->push_back({first_behind_call ? pc + 1 : pc, first_behind_call || !interrupted});
-    if (frames->size() >= limit) return DWARF_CB_ABORT;
-    const std::uint64_t place = interrupted ? pc : pc - 1;
-    if (has_rules(place)) return DWARF_CB_OK;
+    if (!dwfl_frame_pc(frame, &pc, &interrupted)) return DWARF_CB_ABORT;
+    registers.known &= 1u << kDwarfRbx;
+    registers.known |= 1u << kDwarfPc;
+    registers.value[kDwarfPc] = pc;
     for (unsigned i = 0; i < kDwarfPc; ++i)
-      if (Dwarf_Word value = 0; dwfl_frame_reg(frame, i, &value) == 0) registers[i] = value;
-    registers[kDwarfPc] = place;
-    lost = true;
+      if (dwfl_frame_reg(frame, i, &registers.value[i]) == 0) registers.known |= 1u << i;
+    returns = !interrupted;
+    stepped = true;
     return DWARF_CB_ABORT;
+  }
+  bool step_by_library() {
+    if (!attached) return false;
+    stepped = false;
+    is_first = true;
+    dwfl_getthread_frames(dwfl, kTheThread, on_frame, this);
+    return stepped;
   }
 
   /// True if `pc` lies behind a prologue that sets up a frame pointer: [ENDBR64;] PUSH RBP; MOV RBP, RSP.
@@ -134,45 +141,52 @@ struct Unwinder::Impl {
 
   /// Steps to the caller without unwinding rules. False if there is none.
   bool step_by_hand() {
-    std::uint64_t& stack = registers[kDwarfStackPointer];
-    std::uint64_t& frame = registers[kDwarfFramePointer];
+    std::uint64_t& pc = registers.value[kDwarfPc];
+    std::uint64_t& stack = registers.value[kDwarfStackPointer];
+    std::uint64_t& frame = registers.value[kDwarfFramePointer];
     const auto at_stack = peek(stack);
-    if (at_stack && is_return_address(*at_stack) && !has_frame_pointer(registers[kDwarfPc])) {
+    if (at_stack && is_return_address(*at_stack) && !has_frame_pointer(pc)) {
       stack += 8;
-      return return_to(*at_stack);
+      pc = *at_stack;
+      return true;
     }
     const auto saved = peek(frame);
     const auto behind = peek(frame + 8);
     if (frame < stack || !saved || !behind || !is_return_address(*behind)) return false;
     stack = frame + 16;
     frame = *saved;
-    return return_to(*behind);
-  }
-  bool return_to(std::uint64_t address) {
-    registers[kDwarfPc] = address - 1;
-    behind_call = true;
+    pc = *behind;
     return true;
   }
 
-  std::vector<CallStep> backtrace(const DwarfRegisters& from, const StackBytes* stack, std::size_t most) {
-    std::vector<CallStep> result;
-    frames = &result;
-    limit = most;
+  /// Steps to the caller. The PC in `registers` must be a place in the instruction that calls.
+  bool step() {
+    returns = true;
+    CallRule rule;
+    switch (kind_at(registers.value[kDwarfPc], rule)) {
+      case CallRules::Kind::kSimple:
+        return registers.step(rule, [this](std::uint64_t address) { return peek(address); });
+      case CallRules::Kind::kComplex:
+        return step_by_library();
+      case CallRules::Kind::kNone:
+        break;
+    }
+    return step_by_hand();
+  }
+
+  std::vector<CallStep> backtrace(const DwarfRegisters& from, const StackBytes* stack, std::size_t limit) {
     copy = stack;
     stack_pointer = from[kDwarfStackPointer];
-    std::copy(from.begin(), from.end(), registers);
-    behind_call = false;
-    do {
-      const std::uint64_t place = registers[kDwarfPc];
-      lost = true;
-      if (has_rules(place)) {
-        lost = false;
-        dwfl_getthread_frames(dwfl, kTheThread, on_frame, this);
-      } else {
-        result.push_back({behind_call ? place + 1 : place, behind_call});
-      }
-    } while (lost && result.size() < limit && step_by_hand());
-    return result;
+    registers = CallerRegisters{from};
+    std::vector<CallStep> chain{{from[kDwarfPc], false}};
+    while (chain.size() < limit && step() && registers.value[kDwarfPc] != 0) {
+      const std::uint64_t pc = registers.value[kDwarfPc];
+      // No call leads to the restorer of a signal frame, as libdwfl has it, too.
+      if (returns && is_executable(pc) && rules.at(pc).is_signal_frame) returns = false;
+      chain.push_back({pc, returns});
+      registers.value[kDwarfPc] = chain.back().place();
+    }
+    return chain;
   }
 
   static constexpr Dwfl_Thread_Callbacks kThreadCallbacks = {next_thread,   get_thread, read_word,
@@ -180,20 +194,21 @@ struct Unwinder::Impl {
 
   const Names& names;
   Dwfl* dwfl;  // of `names`; null if libdwfl failed
+  CallRules rules;
   ReadMemory read;
+  Steps steps;
   bool attached = false;
   // The chain that is being followed.
-  std::vector<CallStep>* frames = nullptr;
   const StackBytes* copy = nullptr;  // null: of memory as it is
   std::uint64_t stack_pointer = 0;   // where `copy` begins
-  std::size_t limit = 0;
-  Dwarf_Word registers[kDwarfRegisters] = {};
-  bool behind_call = false;  // the PC in `registers` lies in front of a return address
-  bool lost = false;         // `registers` are of a frame without rules
+  CallerRegisters registers;
+  bool returns = false;   // the last step was to a return address
+  bool is_first = false;  // libdwfl has not shown the frame that it starts from
+  bool stepped = false;   // libdwfl has found a caller
 };
 
-Unwinder::Unwinder(const Names& names, ReadMemory read)
-    : impl_(std::make_unique<Impl>(names, std::move(read))) {}
+Unwinder::Unwinder(const Names& names, ReadMemory read, Steps steps)
+    : impl_(std::make_unique<Impl>(names, std::move(read), steps)) {}
 Unwinder::~Unwinder() = default;
 
 std::vector<CallStep> Unwinder::backtrace(const DwarfRegisters& registers, const StackBytes* stack,

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows calls from a thread's registers and its stack, by elfutils' libdwfl on the files that the program
-// has mapped.
+// Follows calls from a thread's registers and its stack, by the unwinding rules of the files that the program
+// has mapped (call_rules.h); by elfutils' libdwfl, which takes a hundred times as long, where they are
+// complex.
 //
-// libdwfl follows calls by unwinding rules (.eh_frame, .debug_frame). Where there are none (a wild jump, code
-// made at run time, assembly), looks for the caller at the stack pointer, as right after a call, then at the
-// frame pointer. Only an address behind a call instruction counts.
+// Where there are none (a wild jump, code made at run time, assembly), looks for the caller at the stack
+// pointer, as right after a call, then at the frame pointer. Only an address behind a call instruction
+// counts.
 //
 // Allocates and opens files. Memory and files may hold anything: a chain ends where it cannot be followed.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "profile/call_rules.h"
 #include "profile/names.h"
 
 namespace elision::profile {
@@ -27,11 +28,6 @@ struct CallStep {
   std::uint64_t place() const { return returns_here ? pc - 1 : pc; }
 };
 
-/// The integer registers and the PC, in the order of DWARF's numbers (System V ABI, AMD64 supplement, figure
-/// 3.36).
-using DwarfRegisters = std::array<std::uint64_t, 17>;
-inline constexpr std::size_t kDwarfFramePointer = 6, kDwarfStackPointer = 7, kDwarfPc = 16;
-
 /// The innermost part of a stack at an earlier moment, from the stack pointer on.
 struct StackBytes {
   const std::uint8_t* data = nullptr;
@@ -43,8 +39,10 @@ class Unwinder {
   /// Copies bytes of the program's memory; false: they cannot be read.
   using ReadMemory = std::function<bool(std::uint64_t address, void* to, std::size_t bytes)>;
 
+  /// Who steps over frames with simple rules. That libdwfl does is for tests: both find the same.
+  enum class Steps { kOwn, kByLibrary };
   /// `names` must outlive it.
-  Unwinder(const Names& names, ReadMemory read);
+  Unwinder(const Names& names, ReadMemory read, Steps steps = Steps::kOwn);
   ~Unwinder();
   Unwinder(const Unwinder&) = delete;
   Unwinder& operator=(const Unwinder&) = delete;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The unwinding rules of code, kept in a form by which a step to the caller takes some ten loads.
+//
+// elfutils' libdw decodes the rules (.eh_frame, .debug_frame). Nearly all of them say that the canonical
+// frame address (CFA) lies at a distance from a register, and that registers were saved at distances from the
+// CFA. Those are kept, by the address of the code: the ranges that libdw tells are too long where a rule
+// returns to an earlier one (DW_CFA_restore_state). Others, with expressions (PLT entries, signal frames),
+// are for libdwfl to follow.
+//
+// A function preserves RBX if its rules do not name it (System V ABI, AMD64 supplement, figure 3.4); libdw of
+// elfutils 0.188 takes it for lost, since its table names RAX instead.
+//
+// Source: DWARF 5, section 6.4.1, Structure of Call Frame Information.
+#pragma once
+
+#include <elfutils/libdwfl.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+namespace elision::profile {
+
+/// The integer registers and the PC, in the order of DWARF's numbers (System V ABI, AMD64 supplement, figure
+/// 3.36).
+using DwarfRegisters = std::array<std::uint64_t, 17>;
+inline constexpr std::size_t kDwarfRbx = 3, kDwarfFramePointer = 6, kDwarfStackPointer = 7, kDwarfPc = 16;
+
+/// How to get from a frame's registers to its caller's.
+struct CallRule {
+  static constexpr std::int32_t kSame = INT32_MIN;           // the frame leaves the register as it is
+  static constexpr std::int32_t kUndefined = INT32_MIN + 1;  // the register is lost
+  std::uint8_t cfa_register = 0;
+  std::int32_t cfa_offset = 0;
+  /// Where the caller's registers are, in bytes from the CFA, or one of the above. The stack pointer's is not
+  /// used: it is the CFA.
+  std::array<std::int32_t, std::tuple_size_v<DwarfRegisters>> saved{};
+};
+
+class CallRules {
+ public:
+  enum class Kind {
+    kNone,     // there are no rules
+    kComplex,  // for libdwfl
+    kSimple
+  };
+  struct Found {
+    Kind kind = Kind::kNone;
+    bool is_signal_frame = false;  // it returns to code that was interrupted
+    CallRule rule;                 // of kSimple
+  };
+
+  /// `dwfl` must outlive it.
+  explicit CallRules(Dwfl* dwfl) : dwfl_(dwfl) {}
+  /// The rule for the code at `pc`. The reference holds until the next call.
+  const Found& at(std::uint64_t pc);
+
+ private:
+  Dwfl* dwfl_;
+  std::unordered_map<std::uint64_t, Found> found_;  // by the code's address
+};
+
+/// Registers that are steps away from those of a sample. A register may be lost on the way.
+struct CallerRegisters {
+  DwarfRegisters value{};
+  std::uint32_t known = (1u << std::tuple_size_v<DwarfRegisters>)-1;  // a bit a register
+
+  /// Steps to the caller: the PC is the return address then. False if memory or a register that is needed is
+  /// not known, or if there is no caller; the registers are as before then. `peek`: the word at an address of
+  /// the stack, an optional.
+  template <class Peek>
+  bool step(const CallRule& rule, const Peek& peek) {
+    if ((known >> rule.cfa_register & 1) == 0) return false;
+    const std::uint64_t cfa =
+        value[rule.cfa_register] + static_cast<std::uint64_t>(std::int64_t{rule.cfa_offset});
+    CallerRegisters caller = *this;
+    for (std::size_t i = 0; i < caller.value.size(); ++i) {
+      const std::int32_t saved = rule.saved[i];
+      if (saved == CallRule::kSame) continue;
+      std::optional<std::uint64_t> word;
+      if (saved != CallRule::kUndefined) word = peek(cfa + static_cast<std::uint64_t>(std::int64_t{saved}));
+      if (word)
+        caller.value[i] = *word;
+      else
+        caller.known &= ~(1u << i);
+    }
+    constexpr std::uint32_t kReturns = 1u << kDwarfPc;
+    if ((caller.known & kReturns) == 0 || rule.saved[kDwarfPc] == CallRule::kSame) return false;
+    caller.value[kDwarfStackPointer] = cfa;
+    caller.known |= 1u << kDwarfStackPointer;
+    *this = caller;
+    return true;
+  }
+};
+
+}  // namespace elision::profile
