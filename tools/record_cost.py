@@ -24,9 +24,10 @@ PROGRAMS = (
     Program("STAMP's intruder, 2 threads", ("intruder", "--threads", "2", "-l", "128", "-n", "20000")),
 )
 
-ALONE, NOTED, RECORDED, PERF = "alone", "noted", "recorded", "perf"
-FORMS = (ALONE, NOTED, RECORDED, PERF)
-HEADINGS = ("notes alone", "elision record", "elision record over notes", "perf record")
+ALONE, NOTED, WOKEN, RECORDED, PERF = "alone", "noted", "woken", "recorded", "perf"
+FORMS = (ALONE, NOTED, WOKEN, RECORDED, PERF)
+OVER_NOTES, TIMER, OVER_TIMER = "elision record over notes", "a timer over notes", "elision record over the timer"
+HEADINGS = ("notes alone", "elision record", OVER_NOTES, TIMER, OVER_TIMER, "perf record")
 
 
 def logarithms(rounds, form, base):
@@ -36,7 +37,7 @@ def logarithms(rounds, form, base):
 
 def ratios_of(rounds):
     """By heading."""
-    pairs = ((NOTED, ALONE), (RECORDED, ALONE), (RECORDED, NOTED), (PERF, ALONE))
+    pairs = ((NOTED, ALONE), (RECORDED, ALONE), (RECORDED, NOTED), (WOKEN, NOTED), (RECORDED, WOKEN), (PERF, ALONE))
     return {heading: logarithms(rounds, *pair) for heading, pair in zip(HEADINGS, pairs) if all(form in rounds[0] for form in pair)}
 
 
@@ -49,16 +50,19 @@ def cells_of(measured):
     return cells
 
 
-def upper_ends(measured):
-    """Of the intervals of what record adds to notes, as shares."""
-    return [math.expm1(paired.interval(ratios_of(rounds)[HEADINGS[2]])[1]) for _, rounds in measured]
+def upper_ends(measured, heading):
+    """Of the intervals of what a form adds to another, as shares."""
+    return [math.expm1(paired.interval(ratios_of(rounds)[heading])[1]) for _, rounds in measured]
 
 
 def sentence(measured):
-    ends = upper_ends(measured)
+    ends = upper_ends(measured, OVER_NOTES)
     within = sum(end <= WANTED for end in ends)
+    timers = [math.expm1(paired.middle(ratios_of(rounds)[TIMER])) for _, rounds in measured]
     return (f"What `record` adds to the notes is at most {100 * WANTED:.0f} %, the upper end of the interval included, in {within} of {len(ends)} programs; "
-            f"the highest upper end is {100 * max(ends):.1f} %.")
+            f"the highest upper end is {100 * max(ends):.1f} %. Another process that wakes {FREQUENCY} times a second and does nothing adds "
+            f"{100 * min(timers):.1f} to {100 * max(timers):.1f} %: so much is the machine's price of a timer. Over it, the highest upper end is "
+            f"{100 * max(upper_ends(measured, OVER_TIMER)):.1f} %.")
 
 
 def document(origin, measured):
@@ -72,7 +76,7 @@ def document(origin, measured):
         "",
         *performance.paragraph(
             f"Programs that do a fixed amount of work under glibc's own locks, and say how long it took: alone; with the lock library, which notes what threads do "
-            f"at their locks; under [`elision record`](../guide/record.md) with {FREQUENCY} samples a second and thread, of states and of call paths; and under Debian's "
+            f"at their locks; with it and another process that only wakes {FREQUENCY} times a second; under [`elision record`](../guide/record.md) with {FREQUENCY} samples a second and thread, of states and of call paths; and under Debian's "
             f"`perf record -F {FREQUENCY} -e cpu-clock -g`. The forms take turns, {len(measured[0][1])} rounds. More time than another form, with a 95 % interval (bootstrap of the mean "
             "logarithm of the ratios in a round, without the lowest and the highest fifth)."),
         *performance.paragraph(sentence(measured)),
