@@ -642,9 +642,7 @@ double working_ns(const Profile& profile) {
   return profile.thread_ns() - time_in(profile.times, State::kBlocked);
 }
 
-double wait_share(const Profile& profile) {
-  return share(lost_ns(profile.times), working_ns(profile));
-}
+double wait_share(const Profile& profile) { return share(lost_ns(profile.times), working_ns(profile)); }
 
 namespace {
 
