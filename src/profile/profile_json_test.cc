@@ -87,7 +87,7 @@ TEST(ProfileJson, NoMemberIsOfAnotherKind) {
       EXPECT_NE(said_of([&, &name = name](json& profile) { profile[name] = wrong; }), "") << name << wrong;
     for (const auto& [name, value] : whole["locks"][0].items()) {
       const bool is_map = name == "aborts" && wrong.is_object();
-      EXPECT_EQ(said_of([&, &name = name](json& profile) { profile["locks"][0][name] = wrong; }) == "",
+      EXPECT_EQ(said_of([&, &name = name](json& profile) { profile["locks"][0][name] = wrong; }).empty(),
                 is_map)
           << name << wrong;
     }
