@@ -5,7 +5,7 @@ import re
 
 import claims
 
-RUNS_KEYS = {"machine", "options", "program", "settings", "full", "quick", "inputs", "native", "native_inputs"}
+RUNS_KEYS = {"machine", "options", "program", "settings", "full", "quick", "inputs", "native", "native_inputs", "profiler"}
 STATEMENT_KEYS = {"says", "metric", "of", "over", "base", "mean", "range", "values", "tolerance", "points", "each"}
 MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # what data of another shape ends in
 
@@ -40,6 +40,8 @@ def runs_problems(runs):
 def names_of(ours):
     """The settings that a program, its options and its machine name."""
     names = set(re.findall(r"{(\w+)}", ours["machine"] + ours["program"] + ours.get("options", "")))
+    if "profiler" in ours:
+        names.add("profiled")
     if "inputs" not in ours:
         return names
     sized = any(isinstance(program, dict) for program in ours["inputs"].values())

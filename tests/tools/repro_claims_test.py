@@ -151,6 +151,20 @@ def test_an_application_has_its_input():
     assert words[words.index("--lock") + 1] == "htm-5"
 
 
+def test_a_profiled_program_is_started_by_the_profiler():
+    row = copy.deepcopy(TABLE.row)
+    row["ours"] |= {"profiler": "-F 50", "settings": {"lock": "htm-5", "profiled": "no"}}
+    claim = claims.Claim(row)
+    assert list(claims_check.problems([row])) == []
+    settings = {"application": "kmeans", "threads": 2}
+    plain, profiled = (claims.command("/b", claim, claim.cell({**settings, "profiled": one}, 0), "/s") for one in ("no", "yes"))
+    assert plain == claims.command("/b", TABLE, TABLE.cell(settings, 0), "/s")
+    at = plain.index("--") + 1
+    assert profiled == [*plain[:at], "/b/bin/elision", "record", "-F", "50", "-o", "/dev/null", "--", *plain[at:]]
+    row["ours"]["settings"]["profiled"] = "maybe"
+    assert list(claims_check.problems([row])) == ["faster: KeyError: 'maybe'"]
+
+
 def test_points_are_hundredths_of_a_ratio():
     statement = changed(range=[1.16, 1.16], points=5).statements()[0]
     assert (statement.low, statement.high) == pytest.approx((1.11, 1.21))
