@@ -20,6 +20,17 @@ constexpr std::uint64_t kFarthestUnsized = 4096;  // reach of a symbol without a
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+/// "core::fmt" of "core::fmt::h0123456789abcdef", as Rust's older symbols read.
+std::string without_hash(std::string name) {
+  constexpr std::size_t kHashBytes = 19;
+  if (name.size() <= kHashBytes) return name;
+  const std::string_view hash = std::string_view(name).substr(name.size() - kHashBytes);
+  if (!hash.starts_with("::h") || hash.find_first_not_of("0123456789abcdef", 3) != std::string_view::npos)
+    return name;
+  name.resize(name.size() - kHashBytes);
+  return name;
+}
+
 /// The symbol's name without its version, demangled. Other names than those of C++ could be read as types: a
 /// variable `m` would be an unsigned long.
 std::string readable(const std::string& symbol) {
@@ -29,7 +40,7 @@ std::string readable(const std::string& symbol) {
   char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
   std::string result = status == 0 ? text : name;
   std::free(text);
-  return result;
+  return without_hash(std::move(result));
 }
 
 /// "a::f<int>()" of "int a::f<int>(long) const". Names of variables stay as they are.
@@ -150,6 +161,20 @@ void for_each_symbol(Dwfl* dwfl, std::uint64_t address, const Use& use) {
   }
 }
 
+/// As dwfl_standard_find_debuginfo(), which asks servers if this variable is set.
+int find_debug_information_here(Dwfl_Module* module, void** user_data, const char* module_name,
+                                Dwarf_Addr base, const char* file_name, const char* link_name,
+                                GElf_Word link_crc, char** debug_file) {
+  constexpr const char* kVariable = "DEBUGINFOD_URLS";
+  const char* const value = std::getenv(kVariable);
+  const std::string servers = value != nullptr ? value : "";
+  if (value != nullptr) unsetenv(kVariable);
+  const int file = dwfl_standard_find_debuginfo(module, user_data, module_name, base, file_name, link_name,
+                                                link_crc, debug_file);
+  if (value != nullptr) setenv(kVariable, servers.c_str(), 1);
+  return file;
+}
+
 }  // namespace
 
 std::vector<Mapping> mappings_of(const std::string& memory_map) {
@@ -192,11 +217,10 @@ std::string Mapping::short_name() const {
   return is_file() ? base_name(name) : name.empty() ? "anonymous memory" : name;
 }
 
-Names::Names(const std::string& memory_map) : mappings_(mappings_of(memory_map)) {
-  // No downloads of missing symbols.
-  unsetenv("DEBUGINFOD_URLS");
+Names::Names(const std::string& memory_map, Downloads downloads) : mappings_(mappings_of(memory_map)) {
   callbacks_.find_elf = dwfl_linux_proc_find_elf;
-  callbacks_.find_debuginfo = dwfl_standard_find_debuginfo;
+  callbacks_.find_debuginfo =
+      downloads == Downloads::kNone ? find_debug_information_here : dwfl_standard_find_debuginfo;
   dwfl_ = dwfl_begin(&callbacks_);
   if (dwfl_ != nullptr) report_files();
 }
@@ -218,9 +242,30 @@ void Names::report_files() {
   dwfl_report_end(dwfl_, nullptr, nullptr);
 }
 
+void Names::add_made_code(const std::string& perf_map) {
+  std::istringstream lines(perf_map);
+  for (std::string line; std::getline(lines, line);) {
+    unsigned long long begin = 0, size = 0;
+    int name = 0;
+    if (std::sscanf(line.c_str(), "%llx %llx %n", &begin, &size, &name) < 2 || name == 0 ||
+        static_cast<std::size_t>(name) >= line.size() || size == 0 || begin + size < begin)
+      continue;
+    const std::uint64_t end = begin + size;
+    auto there = made_code_.lower_bound(begin);
+    if (there != made_code_.begin() && std::prev(there)->second.end > begin) --there;
+    while (there != made_code_.end() && there->first < end) there = made_code_.erase(there);
+    made_code_.emplace(begin, MadeCode{end, line.substr(static_cast<std::size_t>(name))});
+  }
+}
+
 std::string Names::symbol(std::uint64_t address, std::uint64_t& offset, bool may_lack_size) const {
   Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
-  if (module == nullptr) return "";
+  if (module == nullptr) {
+    const auto next = made_code_.upper_bound(address);
+    if (next == made_code_.begin() || address >= std::prev(next)->second.end) return "";
+    offset = address - std::prev(next)->first;
+    return std::prev(next)->second.name;
+  }
   GElf_Off from_start = 0;
   GElf_Sym symbol;
   const char* const name =

@@ -8,6 +8,7 @@
 #include <elfutils/libdwfl.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,10 +41,18 @@ bool is_lock_wrapper(const std::string& function);
 
 class Names {
  public:
-  explicit Names(const std::string& memory_map);
+  /// Whether debug information that this machine lacks may come from the servers in DEBUGINFOD_URLS
+  /// (debuginfod(8)).
+  enum class Downloads { kNone, kByEnvironment };
+  explicit Names(const std::string& memory_map, Downloads downloads = Downloads::kNone);
   ~Names();
   Names(const Names&) = delete;
   Names& operator=(const Names&) = delete;
+
+  /// Names code that a program made as it ran, where no file is mapped: `perf_map` has a line for each
+  /// function, "begin size name", its numbers in hexadecimal (tools/perf/Documentation/jit-interface.txt of
+  /// Linux). Other lines have no meaning. Of functions in one place the last one counts.
+  void add_made_code(const std::string& perf_map);
 
   /// Null: nothing is mapped there.
   const Mapping* mapping_of(std::uint64_t address) const { return mapping_at(mappings_, address); }
@@ -88,7 +97,13 @@ class Names {
   void report_files();
   Place code_before(std::uint64_t address, std::uint64_t behind) const;
 
+  struct MadeCode {
+    std::uint64_t end = 0;
+    std::string name;
+  };
+
   std::vector<Mapping> mappings_;
+  std::map<std::uint64_t, MadeCode> made_code_;  // by its begin
   Dwfl_Callbacks callbacks_{};
   Dwfl* dwfl_ = nullptr;
 };

@@ -16,6 +16,9 @@ extern "C" {
 extern int m;
 int m = 1;
 }
+// As a symbol of Rust, with a hash.
+[[gnu::noinline]] void rust_function() asm("_ZN4core3fmt17h0123456789abcdefE");
+void rust_function() { asm volatile(""); }
 
 namespace elision::profile {
 namespace {
@@ -169,6 +172,38 @@ TEST(Frames, UserIsTheFirstThatIsNeitherHeaderNorWrapper) {
   }
   EXPECT_EQ(frame_of_user({standard, other_standard, user}), 2u);
   EXPECT_EQ(frame_of_user({block, user}), 0u) << "block() is no lock()";
+}
+
+TEST_F(NamesTest, SymbolsOfRustHaveNoHash) {
+  EXPECT_EQ(names_.code(reinterpret_cast<std::uint64_t>(&rust_function)).name, "core::fmt");
+}
+
+TEST(MadeCode, HasTheNamesOfThePerfMap) {
+  Names names("");
+  names.add_made_code(
+      "1000 20 first\n"
+      "1020 10 Lists.add(int) [tier 2]\n"
+      "no numbers\n"
+      "2000 0 empty\n"
+      "3000\n"
+      "ffffffffffffff00 200 around the end\n"
+      "2000 100 old\n2010 10 new\n"
+      "4000 8 without an end of line");
+  const auto found = [&names](std::uint64_t address) {
+    std::uint64_t offset = 77;
+    const std::string name = names.symbol(address, offset);
+    return name.empty() ? name : name + "+" + std::to_string(offset);
+  };
+  EXPECT_EQ(found(0xfff), "");
+  EXPECT_EQ(found(0x1000), "first+0");
+  EXPECT_EQ(found(0x101f), "first+31");
+  EXPECT_EQ(found(0x1025), "Lists.add(int) [tier 2]+5");
+  EXPECT_EQ(found(0x1030), "");
+  EXPECT_EQ(found(0x2000), "") << "code that was replaced is gone";
+  EXPECT_EQ(found(0x2015), "new+5");
+  EXPECT_EQ(found(0x3000), "");
+  EXPECT_EQ(found(0x4007), "without an end of line+7");
+  EXPECT_EQ(found(0xffffffffffffff80), "");
 }
 
 }  // namespace

@@ -4,17 +4,20 @@
 //   call_paths sections SECONDS  two threads hold a lock each, in long_section() three times as long as in
 //                                short_section(), until each has used so much CPU time; prints both times
 //   call_paths waits SECONDS     one thread waits in wait_for_turn(), another holds the lock asleep; prints
-//   the
-//                                time waited
+//                                the time waited
 //   call_paths resets SECONDS    as sections, but SIGURG does first what it does by default
 //   call_paths handles SECONDS   as sections, but SIGURG has a handler of the program; prints how often it
-//   ran call_paths threads COUNT     as many threads, one after the other; prints the timers of the process
+//                                ran
+//   call_paths threads COUNT     as many threads, one after the other; prints the timers of the process
 //   call_paths forks SECONDS     as sections, in a child process
+//   call_paths makes SECONDS     as sections, but both are called by code that is made at run time, which
+//                                /tmp/perf-PID.map names "made code"; prints the process's number
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,6 +27,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -224,6 +228,24 @@ int threads(int count) {
   return 0;
 }
 
+/// As a compiler at run time does: PUSH RBP; MOV RBP, RSP; MOV RAX, work; CALL RAX; POP RBP; RET.
+int makes(double seconds) {
+  constexpr std::size_t kBytes = 4096;
+  std::uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3};
+  const auto callee = reinterpret_cast<std::uint64_t>(&work);
+  std::memcpy(code + 6, &callee, sizeof callee);
+  void* const made = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (made == MAP_FAILED) return 1;
+  std::memcpy(made, code, sizeof code);
+  if (mprotect(made, kBytes, PROT_READ | PROT_EXEC) != 0) return 1;
+  std::ofstream("/tmp/perf-" + std::to_string(getpid()) + ".map")
+      << std::hex << reinterpret_cast<std::uint64_t>(made) << ' ' << sizeof code << " made code\n";
+  Place place;
+  reinterpret_cast<decltype(&work)>(made)(place, seconds);
+  std::printf("long %f\nshort %f\nprocess %d\n", place.in_long, place.in_short, getpid());
+  return 0;
+}
+
 int in_child(double seconds) {
   std::fflush(stdout);
   const pid_t child = fork();
@@ -250,6 +272,7 @@ int main(int count, char** words) {
   }
   if (mode == "threads") return threads(static_cast<int>(number));
   if (mode == "forks") return in_child(number);
+  if (mode == "makes") return makes(number);
   if (mode == "resets") {
     signal(SIGURG, SIG_DFL);
     return sections(number);

@@ -15,6 +15,7 @@
 #include "cli/experiment/path_reader.h"
 #include "cli/experiment/proc_file.h"
 #include "profile/account.h"
+#include "profile/names.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -250,8 +251,11 @@ profile::Profile ActivityLooks::profile() {
   process.paths.add_to(profile, ticks_per_second);
   add_thread_counts(profile, busiest->first);
   // The longer map has more of the files that the process has loaded.
-  name_places(profile, std::max(process.memory_map, process.paths.memory_map(),
-                                [](const auto& a, const auto& b) { return a.size() < b.size(); }));
+  profile::Names names(std::max(process.memory_map, process.paths.memory_map(),
+                                [](const auto& a, const auto& b) { return a.size() < b.size(); }),
+                       profile::Names::Downloads::kByEnvironment);
+  names.add_made_code(perf_map_of(process.id));
+  name_places(profile, names);
   return profile;
 }
 

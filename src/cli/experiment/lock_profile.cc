@@ -187,8 +187,7 @@ void add_thread_counts(Profile& profile, const std::filesystem::path& file) {
   }
 }
 
-void name_places(Profile& profile, const std::string& memory_map) {
-  const profile::Names names(memory_map);
+void name_places(Profile& profile, const profile::Names& names) {
   std::map<std::uint64_t, profile::Place> code;  // conflicts may be many, at few instructions
   const auto in_conflict = [&](std::uint64_t address) {
     const auto [known, is_new] = code.try_emplace(address);
@@ -222,7 +221,7 @@ profile::Profile profile_of_process(const nlohmann::json& times, const std::file
   const std::filesystem::path file = file_of_process(directory, times.at("process").get<std::uint32_t>());
   add_counts(profile, counts_by_lock(file), 0);
   add_thread_counts(profile, file);
-  name_places(profile, times.at("memory_map").get<std::string>());
+  name_places(profile, profile::Names(times.at("memory_map").get<std::string>()));
   return profile;
 }
 

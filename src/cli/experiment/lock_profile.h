@@ -12,6 +12,7 @@
 
 #include "abi/thread_activity.h"
 #include "cli/experiment/lock_counters.h"
+#include "profile/names.h"
 #include "profile/profile.h"
 
 namespace elision::cli::experiment {
@@ -57,9 +58,8 @@ void add_counts(profile::Profile& profile, const LockCountsByAddress& counts, do
 /// Adds the commits and aborts of each thread, by the process's counter file.
 void add_thread_counts(profile::Profile& profile, const std::filesystem::path& file);
 
-/// Names locks and places by the files in the process's memory map, and orders the locks, the one with most
-/// waiting first.
-void name_places(profile::Profile& profile, const std::string& memory_map);
+/// Names locks and places, and orders the locks, the one with most waiting first.
+void name_places(profile::Profile& profile, const profile::Names& names);
 
 /// The profile of a process of the virtual machine, completed. `times`: "lock_times" of its statistics;
 /// `directory`: with the counter files of the run.
