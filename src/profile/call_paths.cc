@@ -41,7 +41,9 @@ std::vector<Path> joined(const std::vector<Path>& paths) {
 
 void CallPaths::add(State state, std::uint64_t lock, std::uint32_t thread,
                     const std::vector<std::uint64_t>& places, double ns) {
-  Sum& sum = sums_[{state, lock, thread, places}];
+  Key key{state, lock, thread, places};
+  if (sums_.size() >= kMostPaths && sums_.find(key) == sums_.end()) std::get<3>(key).clear();
+  Sum& sum = sums_[key];
   sum.ns += ns;
   ++sum.samples;
   ++samples_;

@@ -15,6 +15,10 @@ namespace elision::profile {
 
 class CallPaths {
  public:
+  /// So many different paths are kept, some 200 bytes each. The time of further ones counts for their state,
+  /// lock and thread, without calls.
+  static constexpr std::size_t kMostPaths = 1 << 15;
+
   /// One more sample, of a thread in `state` at `lock` (0: at none), which stands for `ns` of its time.
   /// `places`: instructions, the innermost first.
   void add(State state, std::uint64_t lock, std::uint32_t thread, const std::vector<std::uint64_t>& places,

@@ -89,6 +89,26 @@ TEST(CallPaths, TimesInOtherUnitsAreScaled) {
   EXPECT_EQ(profile.paths[1].samples, 2);
 }
 
+TEST(CallPaths, TooManyKeepTheirTimeWithoutCalls) {
+  CallPaths paths;
+  const std::uint64_t end = CallPaths::kMostPaths + 10;
+  for (std::uint64_t place = 1; place <= end; ++place) paths.add(State::kSection, kLock, 7, {place, 1}, 1);
+  paths.add(State::kSection, kLock, 7, {1, 1}, 1);
+  CallPaths all;
+  all.add_scaled(paths, 2);
+  for (const CallPaths* some : {&paths, &all}) {
+    Profile profile;
+    some->add_to(profile);
+    EXPECT_EQ(profile.paths.size(), CallPaths::kMostPaths + 1);
+    EXPECT_TRUE(profile.paths[0].frames.empty());
+    const double ns = some == &all ? 2 : 1;
+    EXPECT_EQ(profile.paths[0].ns, 10 * ns);
+    EXPECT_EQ(profile.paths[0].samples, 10);
+    EXPECT_EQ(profile.paths[1].ns, 2 * ns) << "a path that is known goes on";
+    EXPECT_EQ(some->samples(), end + 1);
+  }
+}
+
 TEST(CallPaths, FollowLocksToTheirOrder) {
   Profile profile;
   for (const double ns : {1.0, 3.0, 2.0}) profile.locks.emplace_back().waits_ns = ns;
