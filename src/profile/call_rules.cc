@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <optional>
 
 namespace elision::profile {
 namespace {
@@ -49,7 +50,8 @@ bool take_register(Dwarf_Frame* frame, std::size_t number, CallRule& rule) {
   std::size_t count = 0;
   if (dwarf_frame_register(frame, static_cast<int>(number), room, &operations, &count) != 0) return false;
   if (count == 0) {
-    const bool is_same = operations == nullptr || number == kDwarfRbx;
+    const bool is_same = (operations == nullptr && number != kDwarfRax) || number == kDwarfRbx;
+    if (number == kDwarfStackPointer) return false;
     rule.saved[number] = is_same ? CallRule::kSame : CallRule::kUndefined;
     return true;
   }
@@ -69,8 +71,8 @@ bool take_register(Dwarf_Frame* frame, std::size_t number, CallRule& rule) {
 
 CallRules::Found found_in(Dwarf_Frame* frame) {
   CallRules::Found found{CallRules::Kind::kComplex, false, {}};
-  dwarf_frame_info(frame, nullptr, nullptr, &found.is_signal_frame);
-  if (found.is_signal_frame || !take_cfa(frame, found.rule)) return found;
+  const int returns = dwarf_frame_info(frame, nullptr, nullptr, &found.is_signal_frame);
+  if (returns != int{kDwarfPc} || found.is_signal_frame || !take_cfa(frame, found.rule)) return found;
   for (std::size_t i = 0; i < found.rule.saved.size(); ++i)
     if (!take_register(frame, i, found.rule)) return found;
   found.kind = CallRules::Kind::kSimple;

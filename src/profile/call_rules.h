@@ -3,12 +3,11 @@
 //
 // elfutils' libdw decodes the rules (.eh_frame, .debug_frame). Nearly all of them say that the canonical
 // frame address (CFA) lies at a distance from a register, and that registers were saved at distances from the
-// CFA. Those are kept, by the address of the code: the ranges that libdw tells are too long where a rule
-// returns to an earlier one (DW_CFA_restore_state). Others, with expressions (PLT entries, signal frames),
-// are for libdwfl to follow.
+// CFA. Those are kept by address, not by range: libdw's ranges are wrong after DW_CFA_restore_state. Others,
+// with expressions (PLT entries, signal frames), are for libdwfl to follow.
 //
-// A function preserves RBX if its rules do not name it (System V ABI, AMD64 supplement, figure 3.4); libdw of
-// elfutils 0.188 takes it for lost, since its table names RAX instead.
+// A function preserves RBX if its rules do not name it (System V ABI, AMD64 supplement, figure 3.4). The
+// default rules of libdw 0.188 name RAX where they mean RBX.
 //
 // Source: DWARF 5, section 6.4.1, Structure of Call Frame Information.
 #pragma once
@@ -16,6 +15,7 @@
 #include <elfutils/libdwfl.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
@@ -25,7 +25,8 @@ namespace elision::profile {
 /// The integer registers and the PC, in the order of DWARF's numbers (System V ABI, AMD64 supplement, figure
 /// 3.36).
 using DwarfRegisters = std::array<std::uint64_t, 17>;
-inline constexpr std::size_t kDwarfRbx = 3, kDwarfFramePointer = 6, kDwarfStackPointer = 7, kDwarfPc = 16;
+inline constexpr std::size_t kDwarfRax = 0, kDwarfRbx = 3, kDwarfFramePointer = 6, kDwarfStackPointer = 7,
+                             kDwarfPc = 16;
 
 /// How to get from a frame's registers to its caller's.
 struct CallRule {
@@ -78,8 +79,13 @@ struct CallerRegisters {
     for (std::size_t i = 0; i < caller.value.size(); ++i) {
       const std::int32_t saved = rule.saved[i];
       if (saved == CallRule::kSame) continue;
+      const std::uint64_t at = cfa + static_cast<std::uint64_t>(std::int64_t{saved});
       std::optional<std::uint64_t> word;
-      if (saved != CallRule::kUndefined) word = peek(cfa + static_cast<std::uint64_t>(std::int64_t{saved}));
+      if (saved != CallRule::kUndefined) word = peek(at);
+      // Below the stack pointer, where a copy of the stack ends: an epilogue has taken the value from there.
+      const bool is_restored = !word && saved != CallRule::kUndefined &&
+                               (known >> kDwarfStackPointer & 1) != 0 && at < value[kDwarfStackPointer];
+      if (is_restored) continue;
       if (word)
         caller.value[i] = *word;
       else

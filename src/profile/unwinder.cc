@@ -103,7 +103,7 @@ struct Unwinder::Impl {
     Dwarf_Addr pc = 0;
     bool interrupted = false;  // by a signal, not in a call
     if (!dwfl_frame_pc(frame, &pc, &interrupted)) return DWARF_CB_ABORT;
-    registers.known &= 1u << kDwarfRbx;
+    registers.known &= keeps_rbx ? 1u << kDwarfRbx : 0;
     registers.known |= 1u << kDwarfPc;
     registers.value[kDwarfPc] = pc;
     for (unsigned i = 0; i < kDwarfPc; ++i)
@@ -115,6 +115,7 @@ struct Unwinder::Impl {
   bool step_by_library() {
     if (!attached) return false;
     stepped = false;
+    keeps_rbx = !rules.at(registers.value[kDwarfPc]).is_signal_frame;
     is_first = true;
     dwfl_getthread_frames(dwfl, kTheThread, on_frame, this);
     return stepped;
@@ -139,7 +140,8 @@ struct Unwinder::Impl {
     return false;
   }
 
-  /// Steps to the caller without unwinding rules. False if there is none.
+  /// Steps to the caller without unwinding rules. False if there is none. A frame pointer that was lost on
+  /// the way may still be right: the return address behind it tells.
   bool step_by_hand() {
     std::uint64_t& pc = registers.value[kDwarfPc];
     std::uint64_t& stack = registers.value[kDwarfStackPointer];
@@ -156,6 +158,7 @@ struct Unwinder::Impl {
     stack = frame + 16;
     frame = *saved;
     pc = *behind;
+    registers.known |= 1u << kDwarfFramePointer;
     return true;
   }
 
@@ -202,9 +205,10 @@ struct Unwinder::Impl {
   const StackBytes* copy = nullptr;  // null: of memory as it is
   std::uint64_t stack_pointer = 0;   // where `copy` begins
   CallerRegisters registers;
-  bool returns = false;   // the last step was to a return address
-  bool is_first = false;  // libdwfl has not shown the frame that it starts from
-  bool stepped = false;   // libdwfl has found a caller
+  bool returns = false;    // the last step was to a return address
+  bool is_first = false;   // libdwfl has not shown the frame that it starts from
+  bool stepped = false;    // libdwfl has found a caller
+  bool keeps_rbx = false;  // the frame that libdwfl leaves preserves RBX if its rules do not name it
 };
 
 Unwinder::Unwinder(const Names& names, ReadMemory read, Steps steps)

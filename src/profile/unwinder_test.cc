@@ -155,58 +155,107 @@ void do_much() {
   }
 }
 
-DwarfRegisters registers_of(pid_t thread) {
+bool read_registers(pid_t thread, DwarfRegisters& registers) {
   user_regs_struct at{};
-  ptrace(PTRACE_GETREGS, thread, nullptr, &at);
-  return {at.rax, at.rdx, at.rcx, at.rbx, at.rsi, at.rdi, at.rbp, at.rsp, at.r8,
-          at.r9,  at.r10, at.r11, at.r12, at.r13, at.r14, at.r15, at.rip};
+  if (ptrace(PTRACE_GETREGS, thread, nullptr, &at) != 0) return false;
+  registers = {at.rax, at.rdx, at.rcx, at.rbx, at.rsi, at.rdi, at.rbp, at.rsp, at.r8,
+               at.r9,  at.r10, at.r11, at.r12, at.r13, at.r14, at.r15, at.rip};
+  return true;
 }
 
-TEST(CallsOfOthers, AreTheSameByOwnRulesAndByTheLibraryAtEachStep) {
-  constexpr unsigned kStride = 31;  // instructions from one comparison to the next
-  const pid_t child = fork();
-  if (child == 0) {
-    ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-    std::raise(SIGSTOP);
-    do_much();
-    _exit(0);
+/// A child that stops after each instruction of do_much().
+class Stepped {
+ public:
+  Stepped() : child_(fork()) {
+    if (child_ == 0) {
+      if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(kNotAllowed);
+      std::raise(SIGSTOP);
+      do_much();
+      _exit(0);
+    }
+    if (child_ > 0) waitpid(child_, &status_, 0);
   }
-  const auto read = [child](std::uint64_t address, void* to, std::size_t bytes) {
+  ~Stepped() {
+    if (child_ <= 0 || !WIFSTOPPED(status_)) return;
+    kill(child_, SIGKILL);
+    waitpid(child_, &status_, 0);
+  }
+  Stepped(const Stepped&) = delete;
+  Stepped& operator=(const Stepped&) = delete;
+
+  pid_t child() const { return child_; }
+  bool is_stopped() const { return child_ > 0 && WIFSTOPPED(status_); }
+  bool is_not_allowed() const {
+    return child_ > 0 && WIFEXITED(status_) && WEXITSTATUS(status_) == kNotAllowed;
+  }
+  bool has_ended_well() const { return child_ > 0 && WIFEXITED(status_) && WEXITSTATUS(status_) == 0; }
+  bool step() {
+    const long signal = WSTOPSIG(status_) == SIGUSR1 ? SIGUSR1 : 0;
+    return ptrace(PTRACE_SINGLESTEP, child_, nullptr, signal) == 0 && waitpid(child_, &status_, 0) == child_;
+  }
+  bool read(std::uint64_t address, void* to, std::size_t bytes) const {
     const iovec ours{to, bytes}, theirs{reinterpret_cast<void*>(address), bytes};
-    return process_vm_readv(child, &ours, 1, &theirs, 1, 0) == static_cast<ssize_t>(bytes);
+    return process_vm_readv(child_, &ours, 1, &theirs, 1, 0) == static_cast<ssize_t>(bytes);
+  }
+
+ private:
+  static constexpr int kNotAllowed = 77;
+  pid_t child_;
+  int status_ = 0;
+};
+
+using Chain = std::vector<CallStep>;
+bool are_same(const Chain& a, const Chain& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const CallStep& one, const CallStep& other) {
+    return one.pc == other.pc && one.returns_here == other.returns_here;
+  });
+}
+
+/// By own rules from memory and from a copy of the stack, and by the library.
+TEST(CallsOfOthers, AreTheSameInEachWayAllOverAProgram) {
+  constexpr unsigned kStride = 31;       // instructions from one comparison to the next
+  constexpr std::size_t kCopied = 8192;  // less than the child's stack has, with its environment
+  Stepped child;
+  if (child.is_not_allowed()) GTEST_SKIP() << "processes may not trace their children here";
+  ASSERT_TRUE(child.is_stopped());
+  const auto read = [&child](std::uint64_t address, void* to, std::size_t bytes) {
+    return child.read(address, to, bytes);
   };
   const Names names{own_memory_map()}, names_for_library{own_memory_map()};
   Unwinder own(names, read), by_library(names_for_library, read, Unwinder::Steps::kByLibrary);
-  int status = 0, signal = 0;
-  unsigned compared = 0, different = 0;
+  unsigned compared = 0, copied = 0, different = 0;
   std::size_t longest = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFSTOPPED(status));
-  for (std::uint64_t instruction = 0; WIFSTOPPED(status); ++instruction) {
+  for (std::uint64_t instruction = 0; child.is_stopped(); ++instruction) {
     if (instruction % kStride == 0) {
-      const DwarfRegisters registers = registers_of(child);
-      const std::vector<CallStep> ours = own.backtrace(registers, nullptr, kMost),
-                                  theirs = by_library.backtrace(registers, nullptr, kMost);
+      DwarfRegisters registers;
+      ASSERT_TRUE(read_registers(child.child(), registers));
+      const Chain ours = own.backtrace(registers, nullptr, kMost);
+      bool same = are_same(ours, by_library.backtrace(registers, nullptr, kMost));
+      std::vector<std::uint8_t> stack(kCopied);
+      if (child.read(registers[kDwarfStackPointer], stack.data(), stack.size())) {
+        ++copied;
+        const StackBytes bytes{stack.data(), stack.size()};
+        const Chain from_copy = own.backtrace(registers, &bytes, kMost);
+        same = same && from_copy.size() <= ours.size() &&
+               are_same(from_copy,
+                        Chain(ours.begin(), ours.begin() + static_cast<std::ptrdiff_t>(from_copy.size()))) &&
+               (from_copy.size() == ours.size() || from_copy.size() > 12);
+      }
       ++compared;
       longest = std::max(longest, ours.size());
-      const auto same = [](const CallStep& a, const CallStep& b) {
-        return a.pc == b.pc && a.returns_here == b.returns_here;
-      };
-      if (!std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), same) && ++different == 1) {
+      if (!same && ++different == 1) {
         std::uint64_t offset = 0;
-        ADD_FAILURE() << "at " << names.symbol(registers[kDwarfPc], offset) << "+" << offset << ": "
-                      << ours.size() << " and " << theirs.size() << " steps";
+        const std::string name = names.symbol(registers[kDwarfPc], offset);
+        ADD_FAILURE() << "at " << name << "+" << offset << ", " << ours.size() << " steps";
       }
     }
-    ASSERT_EQ(ptrace(PTRACE_SINGLESTEP, child, nullptr, signal), 0);
-    waitpid(child, &status, 0);
-    signal = WIFSTOPPED(status) && WSTOPSIG(status) == SIGUSR1 ? SIGUSR1 : 0;
+    ASSERT_TRUE(child.step());
   }
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_TRUE(child.has_ended_well());
   EXPECT_EQ(different, 0u) << "of " << compared;
   EXPECT_GT(compared, 500u);
+  EXPECT_GT(copied, 500u);
   EXPECT_GT(longest, 8u);
-  std::printf("%u compared, the longest of %zu steps\n", compared, longest);
 }
 
 }  // namespace
