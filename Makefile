@@ -19,7 +19,7 @@ PROGRAM_PACKAGES := xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-u
 # google-perftools brings tcmalloc and libprofiler, whose packages have other names in Debian 13.
 # The shells and readers of manual pages are those for which texts are written.
 TEST_PACKAGES := $(PROGRAM_PACKAGES) $(SILICON_PACKAGES) $(SAMPLING_PACKAGES) $(REPORT_PACKAGES) git python3-pytest python3-markdown-it gnuplot-nox binutils clang libclang-rt-dev libomp-dev pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack \
-  bash-completion zsh fish man-db groff-base mandoc abigail-tools linux-perf libdebuginfod1
+  bash-completion zsh fish man-db groff-base mandoc abigail-tools linux-perf
 # Readers of what elision export writes, of which the one with Go's name has pprof's format as its authors describe it.
 TEST_PACKAGES += protobuf-compiler python3-protobuf golang-github-google-pprof-dev python3-jsonschema
 # pip in a virtual environment, and the tree's list of files.

@@ -20,7 +20,8 @@ constexpr std::uint64_t kFarthestUnsized = 4096;  // reach of a symbol without a
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-/// "core::fmt" of "core::fmt::h0123456789abcdef", as Rust's older symbols read.
+/// "core::ptr::drop<T>" of "core::ptr::drop$LT$T$GT$::h0123456789abcdef", as Rust's older symbols read when
+/// they are demangled as C++ (rustc's symbol names, "legacy" scheme).
 std::string without_hash(std::string name) {
   constexpr std::size_t kHashBytes = 19;
   if (name.size() <= kHashBytes) return name;
@@ -28,6 +29,13 @@ std::string without_hash(std::string name) {
   if (!hash.starts_with("::h") || hash.find_first_not_of("0123456789abcdef", 3) != std::string_view::npos)
     return name;
   name.resize(name.size() - kHashBytes);
+  constexpr std::pair<std::string_view, std::string_view> kEscapes[] = {
+      {"$LT$", "<"},  {"$GT$", ">"},  {"$RF$", "&"},  {"$BP$", "*"},  {"$C$", ","},   {"$SP$", "@"},
+      {"$LP$", "("},  {"$RP$", ")"},  {"$u20$", " "}, {"$u27$", "'"}, {"$u5b$", "["}, {"$u5d$", "]"},
+      {"$u7b$", "{"}, {"$u7d$", "}"}, {"$u3b$", ";"}, {"$u2b$", "+"}, {"..", "::"}};
+  for (const auto& [escape, text] : kEscapes)
+    for (std::size_t at = 0; (at = name.find(escape, at)) != std::string::npos; at += text.size())
+      name.replace(at, escape.size(), text);
   return name;
 }
 
@@ -161,20 +169,6 @@ void for_each_symbol(Dwfl* dwfl, std::uint64_t address, const Use& use) {
   }
 }
 
-/// As dwfl_standard_find_debuginfo(), which asks servers if this variable is set.
-int find_debug_information_here(Dwfl_Module* module, void** user_data, const char* module_name,
-                                Dwarf_Addr base, const char* file_name, const char* link_name,
-                                GElf_Word link_crc, char** debug_file) {
-  constexpr const char* kVariable = "DEBUGINFOD_URLS";
-  const char* const value = std::getenv(kVariable);
-  const std::string servers = value != nullptr ? value : "";
-  if (value != nullptr) unsetenv(kVariable);
-  const int file = dwfl_standard_find_debuginfo(module, user_data, module_name, base, file_name, link_name,
-                                                link_crc, debug_file);
-  if (value != nullptr) setenv(kVariable, servers.c_str(), 1);
-  return file;
-}
-
 }  // namespace
 
 std::vector<Mapping> mappings_of(const std::string& memory_map) {
@@ -217,10 +211,11 @@ std::string Mapping::short_name() const {
   return is_file() ? base_name(name) : name.empty() ? "anonymous memory" : name;
 }
 
-Names::Names(const std::string& memory_map, Downloads downloads) : mappings_(mappings_of(memory_map)) {
+Names::Names(const std::string& memory_map) : mappings_(mappings_of(memory_map)) {
+  // No downloads of missing symbols.
+  unsetenv("DEBUGINFOD_URLS");
   callbacks_.find_elf = dwfl_linux_proc_find_elf;
-  callbacks_.find_debuginfo =
-      downloads == Downloads::kNone ? find_debug_information_here : dwfl_standard_find_debuginfo;
+  callbacks_.find_debuginfo = dwfl_standard_find_debuginfo;
   dwfl_ = dwfl_begin(&callbacks_);
   if (dwfl_ != nullptr) report_files();
 }

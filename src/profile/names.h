@@ -41,10 +41,7 @@ bool is_lock_wrapper(const std::string& function);
 
 class Names {
  public:
-  /// Whether debug information that this machine lacks may come from the servers in DEBUGINFOD_URLS
-  /// (debuginfod(8)).
-  enum class Downloads { kNone, kByEnvironment };
-  explicit Names(const std::string& memory_map, Downloads downloads = Downloads::kNone);
+  explicit Names(const std::string& memory_map);
   ~Names();
   Names(const Names&) = delete;
   Names& operator=(const Names&) = delete;

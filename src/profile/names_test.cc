@@ -19,6 +19,8 @@ int m = 1;
 // As a symbol of Rust, with a hash.
 [[gnu::noinline]] void rust_function() asm("_ZN4core3fmt17h0123456789abcdefE");
 void rust_function() { asm volatile(""); }
+[[gnu::noinline]] void rust_template() asm("_ZN4core3ptr20drop$LT$std..Box$GT$17h0123456789abcdefE");
+void rust_template() { asm volatile(""); }
 
 namespace elision::profile {
 namespace {
@@ -176,6 +178,9 @@ TEST(Frames, UserIsTheFirstThatIsNeitherHeaderNorWrapper) {
 
 TEST_F(NamesTest, SymbolsOfRustHaveNoHash) {
   EXPECT_EQ(names_.code(reinterpret_cast<std::uint64_t>(&rust_function)).name, "core::fmt");
+  std::uint64_t offset = 0;
+  EXPECT_EQ(names_.symbol(reinterpret_cast<std::uint64_t>(&rust_template), offset),
+            "core::ptr::drop<std::Box>");
 }
 
 TEST(MadeCode, HasTheNamesOfThePerfMap) {

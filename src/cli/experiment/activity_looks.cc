@@ -252,9 +252,8 @@ profile::Profile ActivityLooks::profile() {
   add_thread_counts(profile, busiest->first);
   // The longer map has more of the files that the process has loaded.
   profile::Names names(std::max(process.memory_map, process.paths.memory_map(),
-                                [](const auto& a, const auto& b) { return a.size() < b.size(); }),
-                       profile::Names::Downloads::kByEnvironment);
-  names.add_made_code(perf_map_of(process.id));
+                                [](const auto& a, const auto& b) { return a.size() < b.size(); }));
+  names.add_made_code(perf_map_of(process.id, process.started_ns));
   name_places(profile, names);
   return profile;
 }
