@@ -43,6 +43,7 @@ void CallPaths::add(State state, std::uint64_t lock, std::uint32_t thread,
                     const std::vector<std::uint64_t>& places, double ns) {
   Key key{state, lock, thread, places};
   if (sums_.size() >= kMostPaths && sums_.find(key) == sums_.end()) std::get<3>(key).clear();
+  if (sums_.size() >= 2 * kMostPaths && sums_.find(key) == sums_.end()) std::get<1>(key) = 0;
   Sum& sum = sums_[key];
   sum.ns += ns;
   ++sum.samples;

@@ -15,8 +15,8 @@ namespace elision::profile {
 
 class CallPaths {
  public:
-  /// So many different paths are kept, some 200 bytes each. The time of further ones counts for their state,
-  /// lock and thread, without calls.
+  /// So many different paths are kept. The time of further ones counts for their state, lock and thread,
+  /// without calls; if these are as many again, without the lock.
   static constexpr std::size_t kMostPaths = 1 << 15;
 
   /// One more sample, of a thread in `state` at `lock` (0: at none), which stands for `ns` of its time.

@@ -109,6 +109,17 @@ TEST(CallPaths, TooManyKeepTheirTimeWithoutCalls) {
   }
 }
 
+TEST(CallPaths, OfTooManyLocksCountForNone) {
+  CallPaths paths;
+  for (std::uint64_t lock = 1; lock <= 3 * CallPaths::kMostPaths; ++lock)
+    paths.add(State::kSection, lock, 7, {lock}, 1);
+  Profile profile;
+  paths.add_to(profile);
+  EXPECT_EQ(profile.paths.size(), 2 * CallPaths::kMostPaths + 1);
+  EXPECT_EQ(profile.paths[0].lock, Path::kNoLock);
+  EXPECT_EQ(profile.paths[0].samples, CallPaths::kMostPaths);
+}
+
 TEST(CallPaths, FollowLocksToTheirOrder) {
   Profile profile;
   for (const double ns : {1.0, 3.0, 2.0}) profile.locks.emplace_back().waits_ns = ns;
