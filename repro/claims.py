@@ -35,6 +35,7 @@ from ranges import Range
 
 HOLDS, DOES_NOT, NOT_SETTLED, NOT_JUDGED = "holds", "does not", "not settled", "not judged"
 NOT_PROFILED, PROFILED = "no", "yes"
+PROFILE_SUFFIX = ".profile"  # behind the name of the file with a run's statistics
 MOST = 0.75  # share of variations on which each statement of a claim that holds is true
 
 
@@ -57,6 +58,11 @@ def totals_of(statistics):
     """Returns the totals of a run's statistics, with the times of all threads by state (`times_ns`), if the run noted them (--lock-times)."""
     times = [process["lock_times"]["times_ns"] for process in statistics["processes"] if "lock_times" in process]
     return statistics["totals"] | ({"times_ns": {state: sum(one[state] for one in times) for state in times[0]}} if times else {})
+
+
+def samples_of(profile):
+    """Returns the number of samples of call paths in a profile."""
+    return sum(path["samples"] for path in profile["profile"].get("paths", []))
 
 
 def _counted(name, result):
@@ -190,7 +196,7 @@ def _segment_accesses(result):
 COUNTED = {"abort percent": _abort_percent, "part speed": _part_speed, "tries": _tries, "conflict percent": _conflict_percent,
            "capacity percent": _capacity_percent, "transaction percent": _percent_of_sections("attempt"), "waiting percent": _percent_of_sections("waiting", "speculating"),
            "section percent": _section_percent, "aborts a commit": _aborts_a_commit,
-           "program type": _program_type, "fallback percent": _fallback_percent, "write-back percent": _write_back_percent,
+           "samples": lambda result: _counted("profile_samples", result), "program type": _program_type, "fallback percent": _fallback_percent, "write-back percent": _write_back_percent,
            "segment accesses": _segment_accesses, "conflict abort percent": _fast_path_percent("conflict"),
            "explicit abort percent": _fast_path_percent("explicit", "lock_busy"), "capacity abort percent": _fast_path_percent("capacity")}
 METRICS = {"throughput": _throughput, "abort percent": _abort_percent, "software abort percent": _software_abort_percent, **COUNTED}
@@ -312,7 +318,7 @@ def command(build, claim, cell, statistics):
     options = ours.get("options", "").format(**settings).split()
     program, *arguments = ours["program"].format(**settings).split()
     profiled = settings.get("profiled", NOT_PROFILED)
-    recorder = {NOT_PROFILED: [], PROFILED: [f"{build}/bin/elision", "record", *ours.get("profiler", "").split(), "-o", "/dev/null", "--"]}[profiled]
+    recorder = {NOT_PROFILED: [], PROFILED: [f"{build}/bin/elision", "record", *ours.get("profiler", "").split(), "-o", f"{statistics}{PROFILE_SUFFIX}", "--"]}[profiled]
     return [f"{build}/bin/elision", "vm", "--machine", machine(ours["machine"], cell.settings), "--variation", str(cell.variation), "--seed", str(cell.variation + 1),
             *options, "--stats", str(statistics), "--", *recorder, program if program.startswith("/") else f"{build}/workloads/{program}", *arguments]
 

@@ -28,13 +28,15 @@ def run_cell(plan, key):
     """Writes what a run prints and counts."""
     with tempfile.TemporaryDirectory() as folder:
         statistics = pathlib.Path(folder) / "statistics.json"
-        words = [str(statistics) if word == plan["statistics"] else word for word in plan["keys"][key]]
+        words = [word.replace(plan["statistics"], str(statistics)) for word in plan["keys"][key]]
         begin = time.monotonic()
         done = cells.run_words(words, environment={"ELISION_TM_COUNTERS_DIR": folder} if "--tm" in words else None)
         seconds = time.monotonic() - begin
         totals = claims.totals_of(json.loads(statistics.read_text()))
         if transactions := tm_counters.of_folder(pathlib.Path(folder)):
             totals["transactional_memory"] = transactions
+        if (profile := pathlib.Path(folder) / f"statistics.json{claims.PROFILE_SUFFIX}").exists():
+            totals["profile_samples"] = claims.samples_of(json.loads(profile.read_text()))
     result = {"output": done.stdout, "totals": totals, "seconds": seconds, **plan["tree"]}
     host.write_page(pathlib.Path(plan["folder"]) / f"{key}.json", json.dumps(result))
 
@@ -77,7 +79,8 @@ class Plan:
 
     def _programs_key(self, words):
         """Returns the key of the programs that a run executes and the Elision binaries that they run with."""
-        programs = (words[0], *(word for word in words[1:] if word.startswith(f"{self.build}/")))
+        profiled = words[0] == f"{self.build}/bin/elision"
+        programs = (words[0], *([words[words.index("--") + 1]] if profiled else []))
         if programs not in self.programs:
             for program in programs:
                 if not pathlib.Path(program).exists():

@@ -151,6 +151,14 @@ def test_an_application_has_its_input():
     assert words[words.index("--lock") + 1] == "htm-5"
 
 
+def test_samples_are_those_of_call_paths():
+    assert claims.samples_of({"profile": {"paths": [{"samples": 3}, {"samples": 4}]}}) == 7
+    assert claims.samples_of({"profile": {}}) == 0
+    assert claims.METRICS["samples"]({"totals": {"profile_samples": 7}}) == 7
+    with pytest.raises(claims.NotMeasured):
+        claims.METRICS["samples"]({"totals": {}})
+
+
 def test_a_profiled_program_is_started_by_the_profiler():
     row = copy.deepcopy(TABLE.row)
     row["ours"] |= {"profiler": "-F 50", "settings": {"lock": "htm-5", "profiled": "no"}}
@@ -160,7 +168,7 @@ def test_a_profiled_program_is_started_by_the_profiler():
     plain, profiled = (claims.command("/b", claim, claim.cell({**settings, "profiled": one}, 0), "/s") for one in ("no", "yes"))
     assert plain == claims.command("/b", TABLE, TABLE.cell(settings, 0), "/s")
     at = plain.index("--") + 1
-    assert profiled == [*plain[:at], "/b/bin/elision", "record", "-F", "50", "-o", "/dev/null", "--", *plain[at:]]
+    assert profiled == [*plain[:at], "/b/bin/elision", "record", "-F", "50", "-o", "/s.profile", "--", *plain[at:]]
     row["ours"]["settings"]["profiled"] = "maybe"
     assert list(claims_check.problems([row])) == ["faster: KeyError: 'maybe'"]
 
