@@ -61,8 +61,8 @@ def totals_of(statistics):
 
 
 def samples_of(profile):
-    """Returns the number of samples of call paths in a profile."""
-    return sum(path["samples"] for path in profile["profile"].get("paths", []))
+    """Returns the number of samples of call paths that a program took, those included whose calls were not followed."""
+    return sum(path["samples"] for path in profile["profile"].get("paths", [])) + profile["profile"].get("paths_lost", 0)
 
 
 def _counted(name, result):

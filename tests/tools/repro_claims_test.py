@@ -153,6 +153,7 @@ def test_an_application_has_its_input():
 
 def test_samples_are_those_of_call_paths():
     assert claims.samples_of({"profile": {"paths": [{"samples": 3}, {"samples": 4}]}}) == 7
+    assert claims.samples_of({"profile": {"paths": [{"samples": 3}], "paths_lost": 5}}) == 8
     assert claims.samples_of({"profile": {}}) == 0
     assert claims.METRICS["samples"]({"totals": {"profile_samples": 7}}) == 7
     with pytest.raises(claims.NotMeasured):
