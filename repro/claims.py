@@ -196,7 +196,8 @@ def _segment_accesses(result):
 COUNTED = {"abort percent": _abort_percent, "part speed": _part_speed, "tries": _tries, "conflict percent": _conflict_percent,
            "capacity percent": _capacity_percent, "transaction percent": _percent_of_sections("attempt"), "waiting percent": _percent_of_sections("waiting", "speculating"),
            "section percent": _section_percent, "aborts a commit": _aborts_a_commit,
-           "samples": lambda result: _counted("profile_samples", result), "program type": _program_type, "fallback percent": _fallback_percent, "write-back percent": _write_back_percent,
+           "samples": lambda result: _counted("profile_samples", result), "program type": _program_type, "fallback percent": _fallback_percent,
+           "write-back percent": _write_back_percent,
            "segment accesses": _segment_accesses, "conflict abort percent": _fast_path_percent("conflict"),
            "explicit abort percent": _fast_path_percent("explicit", "lock_busy"), "capacity abort percent": _fast_path_percent("capacity")}
 METRICS = {"throughput": _throughput, "abort percent": _abort_percent, "software abort percent": _software_abort_percent, **COUNTED}
@@ -321,6 +322,12 @@ def command(build, claim, cell, statistics):
     recorder = {NOT_PROFILED: [], PROFILED: [f"{build}/bin/elision", "record", *ours.get("profiler", "").split(), "-o", f"{statistics}{PROFILE_SUFFIX}", "--"]}[profiled]
     return [f"{build}/bin/elision", "vm", "--machine", machine(ours["machine"], cell.settings), "--variation", str(cell.variation), "--seed", str(cell.variation + 1),
             *options, "--stats", str(statistics), "--", *recorder, program if program.startswith("/") else f"{build}/workloads/{program}", *arguments]
+
+
+def program_of(words):
+    """Returns the program of a run's words: behind the virtual machine's options, and behind the profiler's if that starts it."""
+    started = words[words.index("--") + 1:]
+    return program_of(started) if started[0] == words[0] else started[0]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -72,21 +72,18 @@ class Plan:
     def _add(self, claim, cell):
         words = claims.command(self.build, claim, cell, self.STATISTICS)
         self.words_of[cell] = words
-        self.key_of[cell] = host.key_of([FORMAT, self._programs_key(words[words.index("--") + 1:]), *words], [])
+        self.key_of[cell] = host.key_of([FORMAT, self._program_key(claims.program_of(words)), *words], [])
 
     def machine(self, cell):
         return claims.machine(self.machine_of[cell.claim], cell.settings)
 
-    def _programs_key(self, words):
-        """Returns the key of the programs that a run executes and the Elision binaries that they run with."""
-        profiled = words[0] == f"{self.build}/bin/elision"
-        programs = (words[0], *([words[words.index("--") + 1]] if profiled else []))
-        if programs not in self.programs:
-            for program in programs:
-                if not pathlib.Path(program).exists():
-                    raise host.Failed(f"there is no {program}: run make build")
-            self.programs[programs] = host.key_of([], [*self.shared, *map(pathlib.Path, programs)])
-        return self.programs[programs]
+    def _program_key(self, program):
+        """Returns the key of a program and the Elision binaries that it runs with."""
+        if program not in self.programs:
+            if not pathlib.Path(program).exists():
+                raise host.Failed(f"there is no {program}: run make build")
+            self.programs[program] = host.key_of([], [*self.shared, pathlib.Path(program)])
+        return self.programs[program]
 
     def text(self):
         """The plan of the workflow (Snakefile): the runs that are missing."""

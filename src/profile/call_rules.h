@@ -67,36 +67,38 @@ struct CallerRegisters {
   DwarfRegisters value{};
   std::uint32_t known = (1u << std::tuple_size_v<DwarfRegisters>)-1;  // a bit a register
 
-  /// Steps to the caller: the PC is the return address then. False if memory or a register that is needed is
-  /// not known, or if there is no caller; the registers are as before then. `peek`: the word at an address of
-  /// the stack, an optional.
+  /// Steps to the caller, whose PC is the return address. False, and nothing changed, if the CFA or the
+  /// return address is not known. `peek`: the word at an address of the stack, an optional.
   template <class Peek>
   bool step(const CallRule& rule, const Peek& peek) {
-    if ((known >> rule.cfa_register & 1) == 0) return false;
-    const std::uint64_t cfa =
-        value[rule.cfa_register] + static_cast<std::uint64_t>(std::int64_t{rule.cfa_offset});
+    if (!is_known(rule.cfa_register) || rule.saved[kDwarfPc] == CallRule::kSame) return false;
+    const std::uint64_t cfa = moved(value[rule.cfa_register], rule.cfa_offset);
     CallerRegisters caller = *this;
     for (std::size_t i = 0; i < caller.value.size(); ++i) {
       const std::int32_t saved = rule.saved[i];
       if (saved == CallRule::kSame) continue;
-      const std::uint64_t at = cfa + static_cast<std::uint64_t>(std::int64_t{saved});
-      std::optional<std::uint64_t> word;
-      if (saved != CallRule::kUndefined) word = peek(at);
-      // Below the stack pointer, where a copy of the stack ends: an epilogue has taken the value from there.
-      const bool is_restored = !word && saved != CallRule::kUndefined &&
-                               (known >> kDwarfStackPointer & 1) != 0 && at < value[kDwarfStackPointer];
-      if (is_restored) continue;
+      const auto word = saved != CallRule::kUndefined ? peek(moved(cfa, saved)) : std::nullopt;
       if (word)
         caller.value[i] = *word;
-      else
+      else if (saved == CallRule::kUndefined || !is_below_stack(moved(cfa, saved)))
         caller.known &= ~(1u << i);
     }
-    constexpr std::uint32_t kReturns = 1u << kDwarfPc;
-    if ((caller.known & kReturns) == 0 || rule.saved[kDwarfPc] == CallRule::kSame) return false;
+    if (!caller.is_known(kDwarfPc)) return false;
     caller.value[kDwarfStackPointer] = cfa;
     caller.known |= 1u << kDwarfStackPointer;
     *this = caller;
     return true;
+  }
+
+  bool is_known(std::size_t number) const { return (known >> number & 1) != 0; }
+
+ private:
+  static std::uint64_t moved(std::uint64_t address, std::int32_t bytes) {
+    return address + static_cast<std::uint64_t>(std::int64_t{bytes});
+  }
+  /// A copy of the stack lacks what lies there. An epilogue has restored registers from there already.
+  bool is_below_stack(std::uint64_t address) const {
+    return is_known(kDwarfStackPointer) && address < value[kDwarfStackPointer];
   }
 };
 

@@ -70,12 +70,9 @@ struct Unwinder::Impl {
            (is_executable(address) && is_signal_return(address));
   }
 
-  CallRules::Kind kind_at(std::uint64_t pc, CallRule& rule) {
-    if (!is_executable(pc)) return CallRules::Kind::kNone;
-    const CallRules::Found& found = rules.at(pc);
-    rule = found.rule;
-    const bool is_own = found.kind == CallRules::Kind::kSimple && steps == Steps::kOwn;
-    return is_own || found.kind == CallRules::Kind::kNone ? found.kind : CallRules::Kind::kComplex;
+  const CallRules::Found& rules_at(std::uint64_t pc) {
+    static constexpr CallRules::Found kNothing;
+    return is_executable(pc) ? rules.at(pc) : kNothing;
   }
 
   static pid_t next_thread(Dwfl*, void* self, void** thread) {
@@ -90,8 +87,7 @@ struct Unwinder::Impl {
   static bool set_registers(Dwfl_Thread* thread, void* argument) {
     const CallerRegisters& at = static_cast<Impl*>(argument)->registers;
     for (unsigned i = 0; i < kDwarfRegisters; ++i)
-      if ((at.known >> i & 1) != 0 &&
-          !dwfl_thread_state_registers(thread, static_cast<int>(i), 1, &at.value[i]))
+      if (at.is_known(i) && !dwfl_thread_state_registers(thread, static_cast<int>(i), 1, &at.value[i]))
         return false;
     return true;
   }
@@ -112,10 +108,10 @@ struct Unwinder::Impl {
     stepped = true;
     return DWARF_CB_ABORT;
   }
-  bool step_by_library() {
+  bool step_by_library(bool from_signal_frame) {
     if (!attached) return false;
     stepped = false;
-    keeps_rbx = !rules.at(registers.value[kDwarfPc]).is_signal_frame;
+    keeps_rbx = !from_signal_frame;
     is_first = true;
     dwfl_getthread_frames(dwfl, kTheThread, on_frame, this);
     return stepped;
@@ -140,8 +136,8 @@ struct Unwinder::Impl {
     return false;
   }
 
-  /// Steps to the caller without unwinding rules. False if there is none. A frame pointer that was lost on
-  /// the way may still be right: the return address behind it tells.
+  /// Steps to the caller without unwinding rules; false if none is found. Tries the frame pointer even if a
+  /// rule called it undefined: only a return address above it is accepted.
   bool step_by_hand() {
     std::uint64_t& pc = registers.value[kDwarfPc];
     std::uint64_t& stack = registers.value[kDwarfStackPointer];
@@ -165,16 +161,11 @@ struct Unwinder::Impl {
   /// Steps to the caller. The PC in `registers` must be a place in the instruction that calls.
   bool step() {
     returns = true;
-    CallRule rule;
-    switch (kind_at(registers.value[kDwarfPc], rule)) {
-      case CallRules::Kind::kSimple:
-        return registers.step(rule, [this](std::uint64_t address) { return peek(address); });
-      case CallRules::Kind::kComplex:
-        return step_by_library();
-      case CallRules::Kind::kNone:
-        break;
-    }
-    return step_by_hand();
+    const CallRules::Found& found = rules_at(registers.value[kDwarfPc]);
+    if (found.kind == CallRules::Kind::kNone) return step_by_hand();
+    if (found.kind == CallRules::Kind::kComplex || steps == Steps::kByLibrary)
+      return step_by_library(found.is_signal_frame);
+    return registers.step(found.rule, [this](std::uint64_t address) { return peek(address); });
   }
 
   std::vector<CallStep> backtrace(const DwarfRegisters& from, const StackBytes* stack, std::size_t limit) {
@@ -183,11 +174,11 @@ struct Unwinder::Impl {
     registers = CallerRegisters{from};
     std::vector<CallStep> chain{{from[kDwarfPc], false}};
     while (chain.size() < limit && step() && registers.value[kDwarfPc] != 0) {
-      const std::uint64_t pc = registers.value[kDwarfPc];
-      // No call leads to the restorer of a signal frame, as libdwfl has it, too.
-      if (returns && is_executable(pc) && rules.at(pc).is_signal_frame) returns = false;
-      chain.push_back({pc, returns});
-      registers.value[kDwarfPc] = chain.back().place();
+      CallStep caller{registers.value[kDwarfPc], returns};
+      // The kernel, not a call, leads to the code that returns from a signal.
+      if (rules_at(caller.place()).is_signal_frame) caller.returns_here = false;
+      chain.push_back(caller);
+      registers.value[kDwarfPc] = caller.place();
     }
     return chain;
   }
