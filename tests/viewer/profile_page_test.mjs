@@ -17,19 +17,15 @@ for (const [name, make] of Object.entries(profiles))
     await checkEverywhere(fileOf(make()), name);
   });
 
-test(
-  "page of a real profile",
-  { skip: process.env.ELISION_PROFILE_PAGE === undefined },
-  async () => {
-    const address = pathToFileURL(process.env.ELISION_PROFILE_PAGE).href;
-    await checkEverywhere(address, "real");
-    const { page } = await open(address);
-    assert.match(await page.locator("h1").textContent(), /onelock/);
-    assert.ok((await page.locator("#locks tbody tr").count()) > 0);
-    assert.equal(await page.locator("#calls .flame").count(), 1);
-    await page.close();
-  },
-);
+test("page of a real profile", { skip: process.env.ELISION_PROFILE_PAGE === undefined }, async () => {
+  const address = pathToFileURL(process.env.ELISION_PROFILE_PAGE).href;
+  await checkEverywhere(address, "real");
+  const { page } = await open(address);
+  assert.match(await page.locator("h1").textContent(), /onelock/);
+  assert.ok((await page.locator("#locks tbody tr").count()) > 0);
+  assert.equal(await page.locator("#calls .flame").count(), 1);
+  await page.close();
+});
 
 /** Notes what is drawn: boxes since the last clearing of a canvas, and texts with their places in it. */
 function noteDrawing() {
@@ -66,39 +62,23 @@ function noteDrawing() {
 async function openDrawn(report, options = {}) {
   const { page, problems } = await open(fileOf(report), options, noteDrawing);
   const texts = () => page.evaluate(() => window.drawn.texts);
-  const placeOf = async (name) =>
-    (await texts()).find(({ text }) => text === name);
+  const placeOf = async (name) => (await texts()).find(({ text }) => text === name);
   return { page, problems, texts, placeOf };
 }
 
-const detailOf = async (page) =>
-  (await page.locator(".detail p").allInnerTexts()).join("\n");
-const currentOf = async (page) =>
-  page.locator("[role=treeitem]").getAttribute("aria-label");
+const detailOf = async (page) => (await page.locator(".detail p").allInnerTexts()).join("\n");
+const currentOf = async (page) => page.locator("[role=treeitem]").getAttribute("aria-label");
 
 async function clickBox(page, place) {
-  await page
-    .locator(".flame")
-    .click({ position: { x: place.x + 1, y: place.y } });
+  await page.locator(".flame").click({ position: { x: place.x + 1, y: place.y } });
 }
 
 const linksOf = (page) =>
-  page
-    .locator("nav .links a")
-    .evaluateAll((all) =>
-      all.map((link) => link.getAttribute("href").slice(1)),
-    );
+  page.locator("nav .links a").evaluateAll((all) => all.map((link) => link.getAttribute("href").slice(1)));
 
 test("sections follow the data, and the last one says what is not there", async () => {
   const { page } = await open(fileOf(profiles.sampled()));
-  assert.deepEqual(await linksOf(page), [
-    "verdict",
-    "time",
-    "locks",
-    "calls",
-    "threads",
-    "about",
-  ]);
+  assert.deepEqual(await linksOf(page), ["verdict", "time", "locks", "calls", "threads", "about"]);
   assert.equal(await page.locator("#about li").count(), 0);
   await page.goto(fileOf(profiles.exact()));
   assert.deepEqual(await linksOf(page), ["verdict", "time", "locks", "about"]);
@@ -120,17 +100,11 @@ test("the verdict has its findings, each with what to change", async () => {
   const report = profiles.sampled();
   const { page } = await open(fileOf(report));
   const { sentence, findings } = report.diagnosis;
-  assert.equal(
-    await page.locator("#verdict .sentence").textContent(),
-    sentence,
-  );
-  assert.deepEqual(
-    await page.locator("#verdict .findings li").allTextContents(),
-    [
-      `${findings[0].sentence}Change: ${findings[0].change}`,
-      findings[1].sentence,
-    ],
-  );
+  assert.equal(await page.locator("#verdict .sentence").textContent(), sentence);
+  assert.deepEqual(await page.locator("#verdict .findings li").allTextContents(), [
+    `${findings[0].sentence}Change: ${findings[0].change}`,
+    findings[1].sentence,
+  ]);
   assert.equal(
     await page.locator(".summary").textContent(),
     `on this computer's own CPU · under htm-10 · 620${THIN}ms · 1840 samples`,
@@ -161,14 +135,8 @@ test("time has its share and interval by state; an exact one has no interval", a
     /^From 1840 samples, while two or more threads were alive: 93.% of the run\. /,
   );
   await page.goto(fileOf(profiles.exact()));
-  assert.match(
-    await page.locator("#time .note").textContent(),
-    /^Exact, while two/,
-  );
-  assert.equal(
-    await page.locator("#time thead th", { hasText: "interval" }).count(),
-    0,
-  );
+  assert.match(await page.locator("#time .note").textContent(), /^Exact, while two/);
+  assert.equal(await page.locator("#time thead th", { hasText: "interval" }).count(), 0);
   await page.close();
 });
 
@@ -178,9 +146,7 @@ test("locks stand in the order of what is lost, with conflicts and advice", asyn
   aborting.aborted_seconds = 0.5;
   aborting.lost_seconds += 0.5;
   const { page } = await open(fileOf(report));
-  const names = await page
-    .locator("#locks > .table tbody th .place > span")
-    .allTextContents();
+  const names = await page.locator("#locks > .table tbody th .place > span").allTextContents();
   assert.deepEqual(names, ["table_lock", "log_line", report.why.locks[1].name]);
   const first = page.locator("#locks > .table tbody tr").first();
   assert.deepEqual((await first.locator("td").allTextContents()).slice(0, 8), [
@@ -198,41 +164,27 @@ test("locks stand in the order of what is lost, with conflicts and advice", asyn
     "table_lock",
     `${report.why.locks[1].name} (lru_cache.cc:1187)`,
   ]);
-  assert.match(
-    await details.first().textContent(),
-    /Change: Count table\.size by thread/,
-  );
-  assert.deepEqual(
-    await details.first().locator("thead th").allTextContents(),
-    ["data", "conflicts", "kind", "victim", "other"],
-  );
-  assert.deepEqual(
-    await details
-      .first()
-      .locator("tbody tr")
-      .nth(1)
-      .locator("td")
-      .allTextContents(),
-    [
-      "512",
-      "false sharing",
-      "count_hitsrc/storage/statistics.cc:12",
-      "count_misssrc/storage/statistics.cc:19",
-    ],
-  );
+  assert.match(await details.first().textContent(), /Change: Count table\.size by thread/);
+  assert.deepEqual(await details.first().locator("thead th").allTextContents(), [
+    "data",
+    "conflicts",
+    "kind",
+    "victim",
+    "other",
+  ]);
+  assert.deepEqual(await details.first().locator("tbody tr").nth(1).locator("td").allTextContents(), [
+    "512",
+    "false sharing",
+    "count_hitsrc/storage/statistics.cc:12",
+    "count_misssrc/storage/statistics.cc:19",
+  ]);
   await page.close();
 });
 
 test("an older profile has no overhead by lock", async () => {
   const { page } = await open(fileOf(profiles.exact()));
-  const heads = await page
-    .locator("#locks > .table thead th")
-    .allTextContents();
-  const cells = await page
-    .locator("#locks > .table tbody tr")
-    .first()
-    .locator("td")
-    .allTextContents();
+  const heads = await page.locator("#locks > .table thead th").allTextContents();
+  const cells = await page.locator("#locks > .table tbody tr").first().locator("td").allTextContents();
   assert.equal(cells[heads.indexOf("overhead") - 1], "–");
   assert.match(
     await page.locator("#locks .note").textContent(),
@@ -250,10 +202,7 @@ test("threads have their bars, and words say how uneven they are", async () => {
     `Commits are uneven: worker-1 (4711) has 2.9 times as many as the average thread. Of all attempts 29${THIN}% abort, of those of worker-2 (4712) 63${THIN}%.`,
   );
   const titles = await page.locator("#threads rect title").allTextContents();
-  assert.ok(
-    titles.includes("worker-2 (4712), aborts: 15.4k"),
-    titles.join("\n"),
-  );
+  assert.ok(titles.includes("worker-2 (4712), aborts: 15.4k"), titles.join("\n"));
   report.threads = [
     { id: 1, name: "a", commits: 1000, aborts: 100 },
     { id: 2, name: "b", commits: 1100, aborts: 110 },
@@ -272,18 +221,13 @@ test("threads have their bars, and words say how uneven they are", async () => {
     { id: 3, commits: 0, aborts: 10 }, // all of them abort, but they are few
   ];
   await page.goto(fileOf(report));
-  assert.match(
-    await said(),
-    /Of all attempts 2\.1\u202f% abort, and in no thread many more\.$/,
-  );
+  assert.match(await said(), /Of all attempts 2\.1\u202f% abort, and in no thread many more\.$/);
   await page.close();
 });
 
 test("a box is as wide as its time, and lies below its caller", async () => {
   const { page, placeOf } = await openDrawn(profiles.sampled());
-  const width = await page
-    .locator(".flame")
-    .evaluate((flame) => flame.clientWidth);
+  const width = await page.locator(".flame").evaluate((flame) => flame.clientWidth);
   const [all, insert, wait] = [
     await placeOf("all"),
     await placeOf("HashTable::insert"),
@@ -291,10 +235,7 @@ test("a box is as wide as its time, and lies below its caller", async () => {
   ];
   const margin = 8;
   assert.ok(Math.abs(all.width + margin - width) < 1);
-  assert.ok(
-    Math.abs((insert.width + margin) / width - 795 / 2070) < 0.001,
-    `${insert.width} of ${width}`,
-  );
+  assert.ok(Math.abs((insert.width + margin) / width - 795 / 2070) < 0.001, `${insert.width} of ${width}`);
   assert.ok(Math.abs((wait.width + margin) / width - 300 / 2070) < 0.001);
   assert.equal(Math.round((insert.y - all.y) / ROW), 5);
   assert.equal(insert.x, (await placeOf("store")).x);
@@ -344,9 +285,7 @@ test("a click zooms and says what is known of the function", async () => {
 test("the mouse shows a function without a click", async () => {
   const { page, placeOf } = await openDrawn(profiles.sampled());
   const place = await placeOf("evict");
-  await page
-    .locator(".flame")
-    .hover({ position: { x: place.x + 1, y: place.y } });
+  await page.locator(".flame").hover({ position: { x: place.x + 1, y: place.y } });
   assert.match(await detailOf(page), /^evict /);
   assert.equal(await page.locator(".hover").isVisible(), true);
   await page.mouse.move(5, 5);
@@ -360,14 +299,8 @@ test("the graph is used by keyboard, with a visible focus", async () => {
   await page.getByRole("searchbox").focus();
   await page.keyboard.press("Tab"); // the button is disabled
   const tree = page.getByRole("tree", { name: "Call paths" });
-  assert.equal(
-    await tree.evaluate((flame) => flame === document.activeElement),
-    true,
-  );
-  const outline = () =>
-    page
-      .locator(".mark")
-      .evaluate((mark) => getComputedStyle(mark).outlineStyle);
+  assert.equal(await tree.evaluate((flame) => flame === document.activeElement), true);
+  const outline = () => page.locator(".mark").evaluate((mark) => getComputedStyle(mark).outlineStyle);
   assert.equal(await outline(), "solid");
   const steps = [
     ["ArrowDown", "main", 2],
@@ -382,32 +315,18 @@ test("the graph is used by keyboard, with a visible focus", async () => {
   ];
   for (const [key, name, level] of steps) {
     await page.keyboard.press(key);
-    assert.match(
-      await currentOf(page),
-      new RegExp(`^${name}, \\d+.% of the time shown$`),
-      key,
-    );
-    assert.equal(
-      await page.locator("[role=treeitem]").getAttribute("aria-level"),
-      String(level),
-    );
+    assert.match(await currentOf(page), new RegExp(`^${name}, \\d+.% of the time shown$`), key);
+    assert.equal(await page.locator("[role=treeitem]").getAttribute("aria-level"), String(level));
     assert.match(await detailOf(page), new RegExp(`^${name} `));
     const box = await page.locator(".mark").boundingBox();
     const place = await placeOf(name);
     const { x, y } = await tree.boundingBox();
-    assert.ok(
-      Math.abs(box.x - x - place.x + 4) < 1 &&
-        box.y < y + place.y &&
-        y + place.y < box.y + ROW,
-    );
+    assert.ok(Math.abs(box.x - x - place.x + 4) < 1 && box.y < y + place.y && y + place.y < box.y + ROW);
   }
   const item = page.locator("[role=treeitem]");
   assert.equal(await item.getAttribute("aria-posinset"), "1");
   assert.equal(await item.getAttribute("aria-setsize"), "5");
-  assert.equal(
-    await tree.getAttribute("aria-activedescendant"),
-    await item.getAttribute("id"),
-  );
+  assert.equal(await tree.getAttribute("aria-activedescendant"), await item.getAttribute("id"));
   await page.keyboard.press("Enter");
   const width = (await placeOf("all")).width;
   assert.equal((await placeOf("store")).width, width);
@@ -427,17 +346,11 @@ test("a search says how much time its functions have, and dims the others", asyn
   const found = page.locator("#calls output");
   await page.getByRole("searchbox").fill("HASHTABLE");
   // insert and what it calls count once, beside find
-  assert.equal(
-    await found.textContent(),
-    `3 functions, 51${THIN}% of the time shown`,
-  );
+  assert.equal(await found.textContent(), `3 functions, 51${THIN}% of the time shown`);
   assert.equal((await placeOf("HashTable::insert")).strength, 1);
   assert.ok((await placeOf("lookup")).strength < 1);
   await page.getByRole("searchbox").fill("no such function");
-  assert.equal(
-    await found.textContent(),
-    `0 functions, 0${THIN}% of the time shown`,
-  );
+  assert.equal(await found.textContent(), `0 functions, 0${THIN}% of the time shown`);
   await page.getByRole("searchbox").fill("");
   assert.equal(await found.textContent(), "");
   assert.equal((await placeOf("lookup")).strength, 1);
@@ -448,34 +361,23 @@ test("states and a thread are chosen, and the zoom stays", async () => {
   const { page, placeOf } = await openDrawn(profiles.sampled());
   await clickBox(page, await placeOf("store"));
   for (const state of await page.locator(".states label").allTextContents())
-    if (state !== "waiting")
-      await page.getByLabel(state, { exact: true }).uncheck();
-  assert.match(
-    await detailOf(page),
-    new RegExp(`^store .*\n.*68.% of the time shown · 320${THIN}ms`),
-  );
+    if (state !== "waiting") await page.getByLabel(state, { exact: true }).uncheck();
+  assert.match(await detailOf(page), new RegExp(`^store .*\n.*68.% of the time shown · 320${THIN}ms`));
   await page.locator(".choices select").selectOption("worker-2 (4712)");
-  assert.match(
-    await detailOf(page),
-    new RegExp(`^store .*\n.*68.% of the time shown · 96\\.0${THIN}ms`),
-  );
+  assert.match(await detailOf(page), new RegExp(`^store .*\n.*68.% of the time shown · 96\\.0${THIN}ms`));
   assert.match(await detailOf(page), /At locks: table_lock 96\.0.ms$/);
   await page.getByLabel("waiting", { exact: true }).uncheck();
   assert.equal(await detailOf(page), "No time in this choice.");
   await page.getByLabel("waiting", { exact: true }).check();
   await page.locator(".choices select").selectOption("all");
-  assert.match(
-    await detailOf(page),
-    new RegExp(`^all\\s+100.% of the time shown · 472${THIN}ms`),
-  );
+  assert.match(await detailOf(page), new RegExp(`^all\\s+100.% of the time shown · 472${THIN}ms`));
   await page.close();
 });
 
 test("a path without functions is shown as one whose callers are not known", async () => {
   const { page, placeOf } = await openDrawn(profiles.sampled());
   for (const state of await page.locator(".states label").allTextContents())
-    if (state !== "outside")
-      await page.getByLabel(state, { exact: true }).uncheck();
+    if (state !== "outside") await page.getByLabel(state, { exact: true }).uncheck();
   assert.ok((await placeOf("main")) !== undefined);
   await page.getByRole("searchbox").fill("callers not known");
   assert.equal(
@@ -489,9 +391,7 @@ test("200,000 call paths take a few elements, and no row more boxes than it has 
   const { page, problems } = await openDrawn(profiles.manyPaths(200000));
   const elements = await page.locator("#calls *").count();
   assert.ok(elements <= 80, `${elements} elements`);
-  const width = await page
-    .locator(".flame")
-    .evaluate((flame) => flame.clientWidth);
+  const width = await page.locator(".flame").evaluate((flame) => flame.clientWidth);
   const most = () => page.evaluate(() => window.drawn.boxes);
   // A part of a box is a whole pixel at least, and is drawn twice: a tint and a strip.
   const limit = width * MOST_ROWS * 2;
@@ -499,15 +399,7 @@ test("200,000 call paths take a few elements, and no row more boxes than it has 
   assert.ok((await page.evaluate(() => window.drawn.narrowest)) >= 1);
   assert.ok((await most()) <= limit, `${await most()} of ${limit}`);
   await page.locator(".flame").focus();
-  for (const key of [
-    "ArrowDown",
-    "Enter",
-    "ArrowDown",
-    "ArrowRight",
-    "Enter",
-    "Escape",
-    "End",
-  ]) {
+  for (const key of ["ArrowDown", "Enter", "ArrowDown", "ArrowRight", "Enter", "Escape", "End"]) {
     await page.keyboard.press(key);
     assert.ok((await most()) <= limit, key);
   }
@@ -526,10 +418,7 @@ function wideReport(count) {
   report.call_paths = {
     states,
     locks,
-    frames: [
-      { name: "main" },
-      ...numbers.map((i) => ({ name: `callee_${i}` })),
-    ],
+    frames: [{ name: "main" }, ...numbers.map((i) => ({ name: `callee_${i}` }))],
     stacks: {
       caller: [-1, ...numbers.map(() => 0)],
       frame: [0, ...numbers.map((i) => i + 1)],
@@ -553,13 +442,9 @@ test("functions narrower than a pixel are one box, which opens", async () => {
     (await texts()).slice(0, 3).map(({ text }) => text),
     ["all", "main", "50000 more functions"],
   );
-  assert.match(
-    await page.locator("#calls").textContent(),
-    /3 samples had no room and are not shown\./,
-  );
+  assert.match(await page.locator("#calls").textContent(), /3 samples had no room and are not shown\./);
   await page.locator(".flame").focus();
-  for (const key of ["ArrowDown", "ArrowDown", "Enter"])
-    await page.keyboard.press(key);
+  for (const key of ["ArrowDown", "ArrowDown", "Enter"]) await page.keyboard.press(key);
   assert.match(await currentOf(page), /^50000 more functions, 100/);
   for (const wanted of [/^3125/, /^196/, /^13/, /^ca.*\d$/]) {
     assert.ok(
@@ -589,9 +474,7 @@ test("deep calls are scrolled, and only the rows in sight are drawn", async () =
   assert.ok(Math.min(...tops) > 20 * ROW, "rows above are not drawn");
   const seen = await flame.boundingBox();
   const mark = await page.locator(".mark").boundingBox();
-  assert.ok(
-    mark.y >= seen.y - 1 && mark.y + mark.height <= seen.y + seen.height + 1,
-  );
+  assert.ok(mark.y >= seen.y - 1 && mark.y + mark.height <= seen.y + seen.height + 1);
   await page.close();
 });
 
@@ -620,26 +503,16 @@ test("recursion and equal names of different places are one function", async () 
   const { page, texts, placeOf } = await openDrawn(report);
   assert.equal((await texts()).filter(({ text }) => text === "work").length, 1);
   await clickBox(page, await placeOf("work"));
-  assert.match(
-    await detailOf(page),
-    /^work w\.c:9 and 1 other line\n100.% of the time shown · 4\.00.ms/,
-  );
+  assert.match(await detailOf(page), /^work w\.c:9 and 1 other line\n100.% of the time shown · 4\.00.ms/);
   await page.close();
 });
 
 test("no name becomes markup", async () => {
   const { page } = await openDrawn(profiles.hostileProfile());
   await page.locator(".flame").focus();
-  for (const key of ["ArrowDown", "ArrowDown", "Enter"])
-    await page.keyboard.press(key);
-  assert.match(
-    await currentOf(page),
-    /^<\/script><script>window\.broken = 1<\/script>/,
-  );
-  assert.match(
-    await detailOf(page),
-    /<img src=x onerror=.*At locks: <\/script>/s,
-  );
+  for (const key of ["ArrowDown", "ArrowDown", "Enter"]) await page.keyboard.press(key);
+  assert.match(await currentOf(page), /^<\/script><script>window\.broken = 1<\/script>/);
+  assert.match(await detailOf(page), /<img src=x onerror=.*At locks: <\/script>/s);
   assert.equal(await page.evaluate(() => window.broken), undefined);
   assert.equal(await page.locator("main img, main script").count(), 0);
   assert.doesNotMatch(await page.locator("main").innerHTML(), /\u202e/);
@@ -651,10 +524,7 @@ test("the profile is saved as it came", async () => {
   const { page } = await open(fileOf(report));
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Save the report" }).click();
-  assert.deepEqual(
-    JSON.parse(readFileSync(await (await download).path(), "utf8")),
-    report,
-  );
+  assert.deepEqual(JSON.parse(readFileSync(await (await download).path(), "utf8")), report);
   await page.close();
 });
 

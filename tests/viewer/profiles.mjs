@@ -45,31 +45,11 @@ const PATHS = [
   ["attempt", 0, 260, "main serve handle lookup HashTable::find compare_keys"],
   ["attempt", 0, 60, "main serve handle store HashTable::insert"],
   ["aborted", 0, 190, "main serve handle store HashTable::insert"],
-  [
-    "aborted",
-    0,
-    70,
-    "main serve handle store HashTable::insert HashTable::grow",
-  ],
-  [
-    "waiting",
-    0,
-    320,
-    "main serve handle store HashTable::insert elision::lock_slow",
-  ],
+  ["aborted", 0, 70, "main serve handle store HashTable::insert HashTable::grow"],
+  ["waiting", 0, 320, "main serve handle store HashTable::insert elision::lock_slow"],
   ["waiting", 1, 140, "main serve handle lookup evict elision::lock_slow"],
-  [
-    "fallback",
-    0,
-    110,
-    "main serve handle store HashTable::insert HashTable::grow operator_new malloc",
-  ],
-  [
-    "overhead",
-    0,
-    45,
-    "main serve handle store HashTable::insert elision::lock",
-  ],
+  ["fallback", 0, 110, "main serve handle store HashTable::insert HashTable::grow operator_new malloc"],
+  ["overhead", 0, 45, "main serve handle store HashTable::insert elision::lock"],
   ["overhead", 1, 15, "main serve handle lookup evict elision::lock"],
   ["section", 1, 80, "main serve handle lookup evict"],
   ["blocked", -1, 300, "main serve wait_for_work"],
@@ -192,8 +172,7 @@ function lockOf(lock, i) {
     waiting_seconds: waiting,
     aborted_seconds: aborted,
     overhead_seconds: overhead,
-    aborts:
-      i === 0 ? { conflict: 22100, capacity: 4200, "lock-busy": 303 } : {},
+    aborts: i === 0 ? { conflict: 22100, capacity: 4200, "lock-busy": 303 } : {},
     conflicts: conflictsOf(i),
   };
 }
@@ -213,23 +192,14 @@ export function sampled() {
   const time = Object.fromEntries(
     STATES.map((state) => [
       state,
-      PATHS.filter(([own]) => own === state).reduce(
-        (sum, [, , ms]) => sum + ms / all,
-        0,
-      ),
+      PATHS.filter(([own]) => own === state).reduce((sum, [, , ms]) => sum + ms / all, 0),
     ]),
   );
   return {
     version: 1,
     kind: "profile",
     elision: "0.9.0",
-    program: [
-      "./server",
-      "--threads",
-      "4",
-      "--config",
-      "/etc/server/production config.toml",
-    ],
+    program: ["./server", "--threads", "4", "--config", "/etc/server/production config.toml"],
     where: "native",
     design: "htm-10",
     seconds: 0.62,
@@ -250,16 +220,13 @@ export function sampled() {
         {
           code: "true-sharing",
           lock: "table_lock",
-          sentence:
-            "Sections of table_lock conflict on table.size, which HashTable::insert writes.",
-          change:
-            "Count table.size by thread, and add the counts where the size is asked for.",
+          sentence: "Sections of table_lock conflict on table.size, which HashTable::insert writes.",
+          change: "Count table.size by thread, and add the counts where the size is asked for.",
         },
         {
           code: "held-long",
           lock: "the lock taken at lru_cache.cc:1187",
-          sentence:
-            "Threads hold the lock taken at lru_cache.cc:1187 for 13 % of the time.",
+          sentence: "Threads hold the lock taken at lru_cache.cc:1187 for 13 % of the time.",
         },
       ],
     },
@@ -331,8 +298,7 @@ export function hostileProfile() {
     sentence: evil,
     findings: [{ code: evil, lock: evil, sentence: evil, change: evil }],
   };
-  for (const lock of report.why.locks)
-    Object.assign(lock, { name: evil, file: evil, title: evil });
+  for (const lock of report.why.locks) Object.assign(lock, { name: evil, file: evil, title: evil });
   report.why.locks[1].name = "y".repeat(300);
   for (const conflict of report.why.locks[0].conflicts)
     Object.assign(conflict, {
@@ -370,13 +336,7 @@ export function manyPaths(count = 200000) {
       (_, i) => `level_${i}::function_${Math.floor(12 * random() ** 5)}`,
     );
     const state = STATES[Math.floor(9 * random())];
-    return [
-      state,
-      Math.floor(3 * random()),
-      1000 + 1e6 * random(),
-      Math.floor(4 * random()),
-      functions,
-    ];
+    return [state, Math.floor(3 * random()), 1000 + 1e6 * random(), Math.floor(4 * random()), functions];
   });
   report.call_paths = columnsOf(paths, report.call_paths.locks);
   return report;
