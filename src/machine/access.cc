@@ -120,6 +120,7 @@ template <Reach reach>
   request.now = std::max(request.now, request.charged);
   const bool atomic = !kLocal && request.kind == AccessKind::kAtomic;
   if (atomic) note_atomic(request, cpu);
+  if (atomic && !cpu.transaction.active) cpu.first_lines.again = false;
   while (const std::uint64_t until = stalled_until(request, cpu)) {
     if (atomic) cpu.atomic_due = until;
     if (waits(until)) return wait_until(until);
@@ -167,6 +168,8 @@ template <Reach reach>
     follow_up();
     return reply;
   }
+  if (cpu.early.count != 0) [[unlikely]]
+    if (const std::uint64_t due = wait_for_early_request(request, cpu)) return wait_until(due);
   const Reply reply = coherent_access(request, cpu, found.l1_slot, found.l2_slot);
   if (atomic && reply.verdict == Reply::Verdict::kWait) cpu.atomic_due = reply.clock.value;
   return reply;
@@ -322,8 +325,10 @@ std::uint64_t Access::fault_in(const Request& request, Cpu& cpu) {
   Reply reply = done(now, now);
   reply.performed = request.now;
   const bool write = request.kind != AccessKind::kLoad;
-  if (cpu.transaction.active)
+  if (cpu.transaction.active) {
     reply.first_write_in_transaction = join_sets(cpu, request.line, slot, entry, write);
+    note_first_line(cpu, request.line, request.now, write);
+  }
 
   if (!write) {
     ++cpu.counts.loads_slow;

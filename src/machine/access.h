@@ -12,6 +12,14 @@ class Access : public InstructionFetch {
 
   Reply access(Request request);
 
+  // --- early_requests.cc ---
+  /// The transaction of `cpu` begins at `now`. If it tries again, its core asks early for the lines of the
+  /// tries before.
+  void repeat_first_lines(Cpu& cpu, Cycles now);
+  /// The request that is due next takes its line.
+  void arrive();
+  void forget_early_requests();
+
  private:
   /// The slots that hold a line in L1 and L2, if they were looked up already.
   struct Lookup {
@@ -45,6 +53,14 @@ class Access : public InstructionFetch {
   void put_into_room(const Request& request, Cpu& cpu, Place& place);
   void grant(Cpu& cpu, const Place& place, const LineTransfer& transfer, std::uint64_t arrival,
              std::uint64_t hot_until);
+
+  LineTransfer transfer_line(const Request& request, Cpu& cpu, Place& place, std::uint64_t& hot_until);
+
+  // --- early_requests.cc ---
+  bool is_elsewhere(const Cpu& cpu, LineAddr line, bool written) const;
+  std::uint64_t wait_for_early_request(const Request& request, Cpu& cpu);
+  void take_early(Cpu& cpu, const EarlyRequest& early);
+  void set_next_arrival();
 
   // --- access.cc: the end of every access ---
   std::uint64_t arrival_of_hit(const Request& request, const WayState& state) const;

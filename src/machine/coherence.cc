@@ -119,7 +119,7 @@ bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry,
     until = std::min(until, std::max(now + 1, owner->unseen.arrival));
   if (line.waiting < kMaxCpus) ++line.waiting;
   if (whereabouts(request, cpu) == Journey::At::kNowhere)
-    cpu.journey = {.line = request.line, .at = Journey::At::kHome};
+    cpu.journey = {.line = request.line, .at = Journey::At::kHome, .kind = request.kind};
   cpu.journey.due = until;
   cpu.load_misses.idle(until - now);
   return true;
@@ -151,7 +151,12 @@ std::uint64_t Coherence::travel(const Request& request, Cpu& cpu, std::uint32_t 
   const std::uint64_t way =
       vary_part(at == Journey::At::kHome ? whole / 2 : whole, description.coherence.dirty_transfer_cycles);
   const std::uint64_t begin = begin_of_journey(request, cpu), due = std::max(now, begin + way);
-  cpu.journey = {.line = request.line, .begin = begin, .due = due, .spent = way, .at = Journey::At::kCore};
+  cpu.journey = {.line = request.line,
+                 .begin = begin,
+                 .due = due,
+                 .spent = way,
+                 .at = Journey::At::kCore,
+                 .kind = request.kind};
   cpu.load_misses.idle(due - now);
   return due == now ? 0 : due;
 }

@@ -22,7 +22,6 @@ std::uint32_t if_still_there(const PrivateCache& cache, std::uint32_t slot, Line
 
 Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1_slot,
                               std::uint32_t l2_slot) {
-  const bool load = request.kind == AccessKind::kLoad;
   std::uint64_t earliest = 0;
   Place place{.entry = directory.use(request.line), .l1_slot = l1_slot, .l2_slot = l2_slot};
   place.in_l3 = place.entry != kNoSlot;
@@ -38,19 +37,8 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
                         std::min<std::uint64_t>(directory.entry(place.entry).busy_until, request.now.value));
   place.takes = takes_line(request, cpu, place.entry);
   if (!make_room(request, cpu, place)) return aborted_by(request, cpu, HardwareAbort::kCapacity);
-  put_into_room(request, cpu, place);
-
-  const std::uint64_t nearest = place.in_l1 ? description.l1d.latency_cycles
-                                : place.in_core
-                                    ? description.l2.latency_cycles
-                                    : vary_latency(fetch_cycles(cpu, request.line, place.entry, place.in_l3));
-  LineTransfer transfer =
-      place.takes ? own(request, cpu, place.entry, nearest, place.in_core, place.l1_slot, place.l2_slot)
-                  : share(request, cpu, place.entry, nearest);
-  if (load) transfer.dirty = false;  // the last level has the data, too
-  const std::uint64_t hot_until = note_transfer(request, place.entry, transfer);
-  if (!place.in_core || transfer.from_owner)
-    transfer.latency_cycles += wait_for_link(cpu, request.line, request.now.value, place.in_l3);
+  std::uint64_t hot_until;
+  LineTransfer transfer = transfer_line(request, cpu, place, hot_until);
   transfer.latency_cycles -= std::min(transfer.latency_cycles, time_on_the_way(request, cpu));
   // A sibling's copy in L1 costs nothing beyond the hit. It takes no fill buffer and no request for
   // ownership.
@@ -58,10 +46,30 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
   const std::uint64_t arrival = instant ? arrival_of_hit(request, cpu.core->l1.state(place.l1_slot))
                                         : arrival_of_miss(request, cpu, earliest, transfer.latency_cycles);
   grant(cpu, place, transfer, arrival, hot_until);
-  if (!instant) note_flight(cpu, place.entry, transfer, load && place.in_l3, request.now.value, arrival);
+  const bool to_readers = request.kind == AccessKind::kLoad && place.in_l3;
+  if (!instant) note_flight(cpu, place.entry, transfer, to_readers, request.now.value, arrival);
   const Reply reply = complete(request, cpu, place.l1_slot, place.entry, arrival);
   if (!place.in_l1) prefetch_after(request, cpu, !place.in_core);
   return reply;
+}
+
+/// Takes the line from the other CPUs that have it, as far as the access needs, and puts it into the core.
+/// The transfer's latency is the whole one. `hot_until`: see note_transfer().
+[[gnu::always_inline]] inline LineTransfer Access::transfer_line(const Request& request, Cpu& cpu,
+                                                                 Place& place, std::uint64_t& hot_until) {
+  put_into_room(request, cpu, place);
+  const std::uint64_t nearest = place.in_l1 ? description.l1d.latency_cycles
+                                : place.in_core
+                                    ? description.l2.latency_cycles
+                                    : vary_latency(fetch_cycles(cpu, request.line, place.entry, place.in_l3));
+  LineTransfer transfer =
+      place.takes ? own(request, cpu, place.entry, nearest, place.in_core, place.l1_slot, place.l2_slot)
+                  : share(request, cpu, place.entry, nearest);
+  if (request.kind == AccessKind::kLoad) transfer.dirty = false;  // the last level has the data, too
+  hot_until = note_transfer(request, place.entry, transfer);
+  if (!place.in_core || transfer.from_owner)
+    transfer.latency_cycles += wait_for_link(cpu, request.line, request.now.value, place.in_l3);
+  return transfer;
 }
 
 /// A load that finds the value from before a store of `owner`.

@@ -33,6 +33,9 @@ class MissStatusRegisters {
   /// The reorder window, as cycles of work.
   std::uint64_t window() const { return window_; }
 
+  /// The work that the CPU has done at `now`, in cycles from an arbitrary point. Requires advance(now) == now.
+  std::uint64_t work(std::uint64_t now) const { return now - not_work_; }
+
   /// The CPU has worked up to `now`. Returns its clock including the stalls that this implies.
   std::uint64_t advance(std::uint64_t now) {
     // Issue times ascend, so that once one load has room in the window, all later ones have.

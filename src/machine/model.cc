@@ -71,7 +71,10 @@ Cycles Model::begin_of_work(CpuId cpu, Cycles now) {
 }
 
 Cycles Model::begin(CpuId cpu, Cycles now, bool always_abort) {
-  return impl_->begin(impl_->cpus[cpu.value], now, always_abort);
+  Cpu& beginner = impl_->cpus[cpu.value];
+  const Cycles begun = impl_->begin(beginner, now, always_abort);
+  impl_->repeat_first_lines(beginner, begun);
+  return begun;
 }
 
 Cycles Model::begin_commit(CpuId cpu, Cycles now) { return impl_->begin_commit(impl_->cpus[cpu.value], now); }
@@ -79,9 +82,13 @@ Cycles Model::hold_written_lines(CpuId cpu) { return impl_->hold_written_lines(i
 void Model::finish_commit(CpuId cpu) { impl_->finish_commit(impl_->cpus[cpu.value]); }
 
 Cycles Model::abort(CpuId cpu, Cycles now, HardwareAbort cause) {
-  impl_->abort_own(impl_->cpus[cpu.value], cause);
+  impl_->abort_own(impl_->cpus[cpu.value], cause, now);
   return now + impl_->abort_cost();
 }
+
+const Cycles& Model::next_arrival() const { return impl_->next_arrival; }
+void Model::arrive() { impl_->arrive(); }
+void Model::forget_early_requests() { impl_->forget_early_requests(); }
 
 bool Model::spurious_abort_due(CpuId cpu, Cycles) {
   Transaction& transaction = impl_->cpus[cpu.value].transaction;

@@ -201,6 +201,16 @@ class Model {
   /// Aborts `cpu`'s transaction. Returns the clock afterwards, abort cost included. The caller restores
   /// memory and registers.
   Cycles abort(CpuId cpu, Cycles now, HardwareAbort cause);
+
+  /// When the next request gets there that no access waits for (early_requests.cc), or kNever. Valid as long
+  /// as the model is.
+  const Cycles& next_arrival() const;
+  /// That request takes its line now: other CPUs' transactions may abort. To be called, with every CPU's
+  /// clock up to next_arrival(), before anything that contract 1 names at a later time.
+  void arrive();
+  /// Such requests are dropped: their CPUs stand still, or their process is another one.
+  void forget_early_requests();
+
   /// True, once, if the running transaction of `cpu` is to abort spuriously. Drawn at its begin.
   bool spurious_abort_due(CpuId cpu, Cycles now);
   bool in_transaction(CpuId cpu) const;

@@ -52,6 +52,42 @@ struct Journey {
   std::uint64_t due = 0;    // when it gets there, or asks again because the line is busy
   std::uint64_t spent = 0;  // on the way that counts as a part of the line's transfer
   At at = At::kNowhere;
+  AccessKind kind = AccessKind::kLoad;
+};
+
+/// The lines that the tries of one transaction touched first, in the order in which they touched them.
+struct FirstLines {
+  static constexpr unsigned kMost = 8;
+  struct Touch {
+    LineAddr line = kNoLine;
+    std::uint64_t after = 0;  // cycles of work since the begin
+    bool written = false;
+  };
+  Touch touches[kMost];
+  unsigned count = 0;
+  std::uint64_t begin_work = 0;  // of the try that runs
+  bool again = false;            // a try was aborted, and the next transaction is taken for another one
+};
+
+/// A request for a line that is on its way without an access that waits for it (early_requests.cc).
+struct EarlyRequest {
+  LineAddr line = kNoLine;
+  AccessKind kind = AccessKind::kLoad;
+  std::uint64_t due = 0;  // when it gets there
+  std::uint64_t spent = 0;
+};
+
+struct EarlyRequests {
+  static constexpr unsigned kMost = FirstLines::kMost;
+  EarlyRequest requests[kMost];
+  unsigned count = 0;
+
+  EarlyRequest* find(LineAddr line) {
+    for (unsigned i = 0; i < count; ++i)
+      if (requests[i].line == line) return &requests[i];
+    return nullptr;
+  }
+  void remove(EarlyRequest& request) { request = requests[--count]; }
 };
 
 struct Cpu;
@@ -112,6 +148,8 @@ struct alignas(64) Cpu {
   std::uint64_t walked_page = 0;
   std::uint64_t walk_ready = 0;
   Journey journey;
+  FirstLines first_lines;
+  EarlyRequests early;
   UnseenStore unseen;
   LastWait last_wait;
   std::uint64_t settling_since = 0;  // when the CPU reached the instruction that waits for its loads
@@ -177,6 +215,8 @@ struct State {
   CpuMask read_filters_in_use;
   bool stores_are_unseen = false;  // a CPU may have an UnseenStore
   unsigned active_transactions = 0;
+  CpuMask early_requesters;  // CPUs that have an EarlyRequest
+  Cycles next_arrival = kNever;
 
   Description description;
   Arena arena;

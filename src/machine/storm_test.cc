@@ -78,10 +78,17 @@ class Storm {
 
  private:
   void one(const Step& step) {
+    while (machine_.model().next_arrival() <= Cycles(clock_[next_cpu()]))
+      note_aborts([&] { machine_.model().arrive(); });
     const unsigned cpu = next_cpu();
+    note_aborts([&] { act(cpu, step); });
+  }
+  /// The engine's part of the aborts that `action` causes: sets the victim's clock to the time of the
+  /// conflict.
+  template <class Action>
+  void note_aborts(Action action) {
     const std::size_t aborts = machine_.aborts().size();
-    act(cpu, step);
-    // The engine's part of an abort: sets the victim's clock to the time of the conflict.
+    action();
     for (std::size_t i = aborts; i < machine_.aborts().size(); ++i) {
       const AbortRecord& record = machine_.aborts()[i];
       clock_[record.victim] = record.resume;

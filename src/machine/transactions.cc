@@ -31,6 +31,7 @@ Cycles Transactions::begin(Cpu& cpu, Cycles now, bool always_abort) {
   transaction.spurious = description.transactions.spurious_aborts_per_million != 0 &&
                          random.below(1'000'000) < description.transactions.spurious_aborts_per_million;
   cpu.last_wait = {};
+  if (!cpu.first_lines.again) cpu.first_lines.count = 0;
   ++cpu.counts.begins;
   if (always_abort) ++cpu.counts.always_abort_begins;
 
@@ -75,17 +76,20 @@ Cycles Transactions::hold_written_lines(Cpu& cpu) {
 }
 
 void Transactions::finish_commit(Cpu& cpu) {
-  end_transaction(cpu, false);
+  end_transaction(cpu);
+  cpu.first_lines.again = false;
   ++cpu.counts.commits;
 }
 
-void Transactions::abort_own(Cpu& cpu, HardwareAbort cause) {
+void Transactions::abort_own(Cpu& cpu, HardwareAbort cause, Cycles now) {
+  leave_request_on_its_way(cpu, now);
   end_transaction(cpu, true);
+  cpu.first_lines.again = true;
   ++cpu.counts.aborts[static_cast<unsigned>(cause)];
 }
 
 Reply Transactions::aborted_by(const Request& request, Cpu& cpu, HardwareAbort cause) {
-  abort_own(cpu, cause);
+  abort_own(cpu, cause, request.now);
   const Cycles clock = request.now + abort_cost();
   return {.verdict = Reply::Verdict::kAborted,
           .cause = cause,
@@ -96,7 +100,7 @@ Reply Transactions::aborted_by(const Request& request, Cpu& cpu, HardwareAbort c
 }
 
 void Transactions::abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, const Request& request) {
-  abort_own(victim, cause);
+  abort_own(victim, cause, request.now);
   sink.on_abort({CpuId(victim.id), cause, line, request.cpu, request.is_prefetch, request.now,
                  request.now + abort_cost()});
 }
@@ -163,6 +167,33 @@ void Transactions::drop_aborted_line(Cpu& cpu, std::uint32_t slot) {
       core.l2.remove(l2_slot);
   }
   core.l1.remove(slot);
+}
+
+/// The transaction touches `line` at `now`, which brings it into its read or write set.
+void Transactions::note_first_line(Cpu& cpu, LineAddr line, Cycles now, bool write) {
+  FirstLines& first = cpu.first_lines;
+  for (unsigned i = 0; i < first.count; ++i) {
+    if (!(first.touches[i].line == line)) continue;
+    first.touches[i].written = first.touches[i].written || write;
+    return;
+  }
+  if (first.count == FirstLines::kMost) return;
+  first.touches[first.count++] = {line, cpu.load_misses.work(now.value) - first.begin_work, write};
+}
+
+/// A request gets there although the transaction of the access that made it has been aborted.
+void Transactions::leave_request_on_its_way(Cpu& cpu, Cycles now) {
+  const Journey& journey = cpu.journey;
+  if (journey.at == Journey::At::kNowhere || journey.line == kNoLine || journey.due <= now.value) return;
+  const std::uint64_t rest = journey.at == Journey::At::kHome ? description.coherence.request_cycles / 2 : 0;
+  request_early(cpu, {journey.line, journey.kind, journey.due + rest, journey.spent + rest});
+}
+
+void Transactions::request_early(Cpu& cpu, const EarlyRequest& request) {
+  if (cpu.early.count == EarlyRequests::kMost || cpu.early.find(request.line) != nullptr) return;
+  cpu.early.requests[cpu.early.count++] = request;
+  early_requesters.set(cpu.id);
+  next_arrival = std::min(next_arrival, Cycles(request.due));
 }
 
 bool Transactions::join_sets(Cpu& cpu, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write) {

@@ -19,7 +19,7 @@ class Transactions : public CoreCaches {
   void end_conflicting(LineAddr first, LineAddr last, bool write, Cycles now);
 
   /// Ends the transaction of `cpu`. The cost is the caller's.
-  void abort_own(Cpu& cpu, HardwareAbort cause);
+  void abort_own(Cpu& cpu, HardwareAbort cause, Cycles now);
   Cycles abort_cost();
 
  protected:
@@ -54,13 +54,17 @@ class Transactions : public CoreCaches {
   /// Ends the transactions of others that need the directory entry. False, before anything has changed, if
   /// the requester's own transaction needs it.
   bool end_transactions_of_evicted(const Request& request, Cpu& cpu, std::uint32_t entry);
+  void note_first_line(Cpu& cpu, LineAddr line, Cycles now, bool write);
+  /// Sends a request that no access waits for, unless `cpu` has sent one for the line or too many.
+  void request_early(Cpu& cpu, const EarlyRequest& request);
   /// The reply to an access that found no room: it aborts the requester's own transaction.
   Reply aborted_by(const Request& request, Cpu& cpu, HardwareAbort cause);
 
  private:
+  void leave_request_on_its_way(Cpu& cpu, Cycles now);
   void abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, const Request& request);
   LineAddr conflicting_line(const Cpu& cpu, LineAddr first, LineAddr last, bool write) const;
-  void end_transaction(Cpu& cpu, bool aborted);
+  void end_transaction(Cpu& cpu, bool aborted = false);
   void drop_aborted_line(Cpu& cpu, std::uint32_t slot);
   bool detects_conflict(const Cpu& cpu, const ReadWriteSets& sets, bool takes) const;
   void leave_sets(Cpu& cpu, ReadWriteSets& sets);

@@ -116,11 +116,20 @@ void note_pointer(Cpu& cpu, Cycles when) {
                                               replaced ? Cpu::kIncomparable : check.size};
 }
 
+}  // namespace
+
+void let_requests_arrive() {
+  while (helper_context.ordering->arrival_is_due()) helper_context.model->arrive();
+}
+
+namespace {
+
 /// Returns the CPU to run next. If the first CPU waits for a line, asks the model here whether the line is
 /// free, so that only one of many waiters is resumed.
 Cpu* next_cpu() {
   Ordering& ordering = *helper_context.ordering;
   for (;;) {
+    let_requests_arrive();
     Cpu* first = ordering.first();
     if (first == nullptr || !first->waits_for_line) return ordering.start_first();
     machine::Request awaited{first->id, first->awaited, first->awaited_kind, first->clock(), Cycles(0)};

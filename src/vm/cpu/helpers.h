@@ -52,6 +52,10 @@ AccessStep access_range(Cpu& cpu, std::uint64_t address, std::uint64_t size, mac
                         Cycles address_ready, Cycles& ready, std::uint64_t instruction = 0,
                         bool alone = false);
 
+/// Tells the model of requests that arrive before the earliest CPU in the heap goes on. Each CPU that has a
+/// thread is in the heap.
+void let_requests_arrive();
+
 /// Exchanges a line's contents with what HelperContext::shown_old_of has kept of it.
 void swap_hidden_line();
 /// Memory is again as all stores have left it. To be called when translated code has been left.

@@ -31,14 +31,26 @@ class Ordering {
   /// How far a CPU may run ahead of the earliest one.
   void set_run_ahead(Cycles run_ahead) { run_ahead_ticks_ = run_ahead.value << kTickShift; }
 
-  /// True if no CPU in the heap is behind `cpu`.
+  /// `next` is when the model has to be told that a request arrives (Model::next_arrival). It must outlive
+  /// this object.
+  void set_arrivals(const Cycles& next) { next_arrival_ = &next; }
+  /// A request arrives before the earliest CPU in the heap goes on.
+  bool arrival_is_due() const {
+    return size_ != 0 && next_arrival_->value <= heap_[0].turn.ticks >> kTickShift;
+  }
+
+  /// True if no CPU in the heap, and no request that arrives, is behind `cpu`.
   bool is_first(const Cpu& cpu) const { return is_first(cpu, cpu.clock_ticks()); }
   /// The same if the clock of `cpu` were `ticks`.
   bool is_first(const Cpu& cpu, std::uint64_t ticks) const {
-    return size_ == 0 || before(turn_of(cpu, ticks), heap_[0].turn);
+    return (size_ == 0 || before(turn_of(cpu, ticks), heap_[0].turn)) &&
+           ticks >> kTickShift < next_arrival_->value;
   }
-  /// No CPU in the heap comes before this time.
-  Cycles first_until() const { return size_ == 0 ? kNever : Cycles(heap_[0].turn.ticks >> kTickShift); }
+  /// No CPU in the heap, and no request that arrives, comes before this time.
+  Cycles first_until() const {
+    const Cycles cpu = size_ == 0 ? kNever : Cycles(heap_[0].turn.ticks >> kTickShift);
+    return cpu < *next_arrival_ ? cpu : *next_arrival_;
+  }
   bool empty() const { return size_ == 0; }
   Cpu* first() const { return size_ == 0 ? nullptr : heap_[0].cpu; }
 
@@ -106,6 +118,7 @@ class Ordering {
   unsigned position_[machine::kMaxCpus] = {};
   unsigned size_ = 0;
   Cpu* running_ = nullptr;
+  const Cycles* next_arrival_ = &kNever;
   std::uint64_t run_ahead_ticks_ = 0;
   std::uint64_t timer_ticks_ = ~std::uint64_t{0};
   std::uint64_t look_ticks_ = ~std::uint64_t{0};

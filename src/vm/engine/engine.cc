@@ -86,6 +86,7 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   if (options_.lock_times) keep_account();
   helper_context.model = context_.model.get();
   helper_context.ordering = &context_.ordering;
+  context_.ordering.set_arrivals(context_.model->next_arrival());
   helper_context.shared_memory = &shared_memory_.ranges();
   helper_context.cpus = context_.cpus.data();
   helper_context.cpu_count = context_.cpus.size();
@@ -136,6 +137,7 @@ void Engine::run() noexcept {
     timers_.fire();
     region_.look();
     while (region_.change_is_due()) change_phase();
+    let_requests_arrive();
     Cpu* cpu = ordering.start_first();
     if (cpu == nullptr) {
       idle();
@@ -473,6 +475,7 @@ void Engine::run_vfork_child() {
   statistics_.announce_to_failure(false);  // the file is the parent's
   scheduler_.start_vfork_child();
   for (;;) {
+    let_requests_arrive();
     Cpu* cpu = context_.ordering.start_first();
     if (cpu == nullptr) {
       idle();

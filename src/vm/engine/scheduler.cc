@@ -428,6 +428,7 @@ void Scheduler::begin_vfork(Thread& thread) {
   vforks_.back().queue.swap(queue_);
   timers_.exchange(vforks_.back().timers);
   context_.ordering.clear();
+  context_.model->forget_early_requests();
   context_.ordering.set_look(kNever);  // the child does not look at the region
 }
 
@@ -472,6 +473,7 @@ void Scheduler::keep_only(EngineThread& thread) {
   }
   vforks_.clear();
   context_.ordering.clear();
+  context_.model->forget_early_requests();
   queue_.clear();
   Timers::Set none;
   timers_.exchange(none);

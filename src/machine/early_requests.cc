@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that no access waits for.
+//
+// A core that waits for a line goes on within its reorder window, and asks for the lines that it needs next.
+// The model's CPU stands still meanwhile, so it does not know those lines. Where it matters most it can know:
+// a transaction that tries again touches the lines of the try before. At its begin the core therefore reads
+// those lines of the first reorder window that it has, and asks for the others. Such a request gets there
+// later, like an access that waits (Coherence::travel), and ends the transactions that it conflicts with. It
+// also gets there if its own transaction was aborted on the way.
+//
+// Two transactions with two common lines so go on aborting each other (mutual_aborts in repro/silicon): each
+// has one line, asks for the other one, and aborts. With accesses alone, the first of the two requests would
+// find that the other CPU waits and has read nothing yet.
+//
+// The lines of the last try belong to the next transaction of the CPU, unless the CPU makes an atomic in
+// between: then it has taken the lock.
+#include <algorithm>
+
+#include "machine/access.h"
+
+namespace elision::machine {
+
+void Access::repeat_first_lines(Cpu& cpu, Cycles now) {
+  FirstLines& first = cpu.first_lines;
+  first.begin_work = cpu.load_misses.work(now.value);
+  for (unsigned i = 0; i < first.count; ++i) {
+    const FirstLines::Touch& touch = first.touches[i];
+    if (touch.after > cpu.load_misses.window()) continue;
+    PrivateCache& l1 = cpu.core->l1;
+    const std::uint64_t when = now.value + touch.after;
+    if (const std::uint32_t l2_slot = cpu.core->l2.find(touch.line);
+        l2_slot != kNoSlot && l1.find(touch.line) == kNoSlot)
+      prefetch(cpu, touch.line, now.value, when, true);
+    const std::uint32_t slot = l1.find(touch.line);
+    const bool readable = slot != kNoSlot && (l1.state(slot).flags & cpu.mine(kReadable));
+    if (readable) join_sets(cpu, touch.line, slot, kNoSlot, false);
+    if (readable && (!touch.written || (l1.state(slot).flags & cpu.mine(kWritable)))) continue;
+    if (!is_elsewhere(cpu, touch.line, touch.written)) continue;
+    const std::uint64_t way =
+        vary_part(description.coherence.request_cycles, description.coherence.dirty_transfer_cycles);
+    request_early(cpu, {touch.line, touch.written ? AccessKind::kStore : AccessKind::kLoad, when + way, way});
+  }
+}
+
+/// Another core has the line, and an access of `cpu` would concern it.
+bool Access::is_elsewhere(const Cpu& cpu, LineAddr line, bool written) const {
+  const std::uint32_t entry = directory.find(line);
+  if (entry == kNoSlot) return false;
+  const unsigned owner = directory.entry(entry).owner;
+  if (owner != kNoCpu) return cpus[owner].core != cpu.core;
+  if (!written) return false;
+  for (CpuMask others = directory.sharers(entry); !others.empty(); others.clear(others.first()))
+    if (cpus[others.first()].core != cpu.core) return true;
+  return false;
+}
+
+/// Until when an access waits whose line has been asked for early; 0: it does not. It finds the line in the
+/// core then.
+std::uint64_t Access::wait_for_early_request(const Request& request, Cpu& cpu) {
+  EarlyRequest* const early = cpu.early.find(request.line);
+  if (early == nullptr) return 0;
+  const std::uint64_t now = request.now.value;
+  if (early->due <= now) return 0;
+  cpu.load_misses.idle(early->due - now);
+  return early->due;
+}
+
+void Access::arrive() {
+  Cpu* first = nullptr;
+  unsigned at = 0;
+  for (CpuMask some = early_requesters; !some.empty(); some.clear(some.first())) {
+    Cpu& cpu = cpus[some.first()];
+    for (unsigned i = 0; i < cpu.early.count; ++i) {
+      if (first != nullptr && cpu.early.requests[i].due >= first->early.requests[at].due) continue;
+      first = &cpu;
+      at = i;
+    }
+  }
+  if (first == nullptr) return;
+  const EarlyRequest early = first->early.requests[at];
+  first->early.remove(first->early.requests[at]);
+  take_early(*first, early);
+  set_next_arrival();
+}
+
+void Access::set_next_arrival() {
+  next_arrival = kNever;
+  CpuMask some = early_requesters;
+  for (; !some.empty(); some.clear(some.first())) {
+    const Cpu& cpu = cpus[some.first()];
+    if (cpu.early.count == 0) early_requesters.clear(cpu.id);
+    for (unsigned i = 0; i < cpu.early.count; ++i)
+      next_arrival = std::min(next_arrival, Cycles(cpu.early.requests[i].due));
+  }
+}
+
+void Access::forget_early_requests() {
+  for (unsigned i = 0; i < cpu_count; ++i) cpus[i].early.count = 0;
+  set_next_arrival();
+}
+
+/// The request is there. It waits on if the line is on its way to another CPU, and is dropped if there is no
+/// room for the line.
+void Access::take_early(Cpu& cpu, const EarlyRequest& early) {
+  const Request request{.cpu = CpuId(cpu.id),
+                        .line = early.line,
+                        .kind = early.kind,
+                        .now = Cycles(early.due),
+                        .address_ready = Cycles(0)};
+  const std::uint64_t now = early.due;
+  Core& core = *cpu.core;
+  Place place{.entry = directory.find(early.line),
+              .l1_slot = core.l1.find(early.line),
+              .l2_slot = core.l2.find(early.line)};
+  if (place.entry == kNoSlot) return;
+  place.in_l3 = true;
+  const std::uint16_t needed = cpu.mine(early.kind == AccessKind::kLoad ? kReadable : kWritable);
+  if (place.l1_slot != kNoSlot && (core.l1.state(place.l1_slot).flags & needed)) return;
+  hear_of_stores(cpu, place.entry, early.line, now);
+  Directory::Entry& line = directory.entry(place.entry);
+  if (line.busy_until > now) {
+    if (line.flight == cpu.id) return;
+    EarlyRequest later = early;
+    const std::uint64_t rest = description.coherence.request_cycles / 2;
+    later.due = line.busy_until + line.waiting + rest;
+    if (line.waiting < kMaxCpus) ++line.waiting;
+    request_early(cpu, later);
+    return;
+  }
+  line.waiting = 0;
+  place.takes = takes_line(request, cpu, place.entry);
+  if (!make_room(request, cpu, place)) return;
+  std::uint64_t hot_until;
+  LineTransfer transfer = transfer_line(request, cpu, place, hot_until);
+  const std::uint64_t arrival = now + transfer.latency_cycles - std::min(transfer.latency_cycles, early.spent);
+  grant(cpu, place, transfer, arrival, hot_until);
+  note_flight(cpu, place.entry, transfer, early.kind == AccessKind::kLoad, now, arrival);
+  const bool for_this_try = cpu.transaction.active && cpu.first_lines.again;
+  if (for_this_try) join_sets(cpu, early.line, place.l1_slot, place.entry, false);
+}
+
+}  // namespace elision::machine
