@@ -100,9 +100,23 @@ Reply Transactions::aborted_by(const Request& request, Cpu& cpu, HardwareAbort c
 }
 
 void Transactions::abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, const Request& request) {
+  const Cycles resume = request.now + abort_cost();
+  hold_lines_of_aborted(victim, line, resume);
   abort_own(victim, cause, request.now);
-  sink.on_abort({CpuId(victim.id), cause, line, request.cpu, request.is_prefetch, request.now,
-                 request.now + abort_cost()});
+  sink.on_abort({CpuId(victim.id), cause, line, request.cpu, request.is_prefetch, request.now, resume});
+}
+
+/// Another CPU has ended the transaction. The core gives no other line of it away until it has rolled back:
+/// requests for them wait. This is not documented. It is what lets two transactions with two common lines go on aborting each
+/// other, and two with one common line not (mutual_aborts in repro/silicon): the second line comes so late
+/// that the aborted transaction, which tries again, takes back the first one in time.
+void Transactions::hold_lines_of_aborted(Cpu& victim, LineAddr taken, Cycles until) {
+  for (std::uint32_t i = 0; i < victim.transaction.line_count; ++i) {
+    const ReadWriteSets& sets = directory.read_write_sets_by_index(victim.transaction.lines[i]);
+    Directory::Entry& line = directory.entry(sets.slot);
+    if (line.owner == victim.id && !(directory.line(sets.slot) == taken))
+      line.note_store(victim.id, until.value);
+  }
 }
 
 /// Takes the transaction out of the directory and L1. What an aborted transaction wrote is dropped. All its

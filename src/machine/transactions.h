@@ -61,6 +61,7 @@ class Transactions : public CoreCaches {
   Reply aborted_by(const Request& request, Cpu& cpu, HardwareAbort cause);
 
  private:
+  void hold_lines_of_aborted(Cpu& victim, LineAddr taken, Cycles until);
   void leave_request_on_its_way(Cpu& cpu, Cycles now);
   void abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, const Request& request);
   LineAddr conflicting_line(const Cpu& cpu, LineAddr first, LineAddr last, bool write) const;

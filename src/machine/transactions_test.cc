@@ -160,6 +160,26 @@ TEST_F(TransactionTest, WriterAbortsEveryReader) {
   EXPECT_EQ(machine().aborts().size(), 3u);
 }
 
+TEST_F(TransactionTest, OtherLinesOfAbortedTransactionComeWhenItsCoreHasRolledBack) {
+  machine().access(1, 12, kLoad, 500);
+  begin(0, 1000);
+  machine().access(0, 10, kStore, 1100);
+  machine().access(0, 11, kStore, 1100);
+  machine().access(0, 12, kLoad, 1100);  // L3 supplies it, too
+  machine().store(2, 10, 5000);
+  ASSERT_FALSE(running(0));
+  const std::uint64_t conflict = machine().aborts().back().now;
+  const std::uint64_t resume = machine().aborts().back().resume;
+  ASSERT_GT(resume, conflict + 1);
+  machine().rest(1);
+  const Reply other = machine().once(1, 11, kLoad, conflict + 1);
+  EXPECT_EQ(other.verdict, Verdict::kWait);
+  EXPECT_EQ(other.clock.value, resume);
+  machine().rest(3);
+  EXPECT_EQ(machine().once(3, 12, kLoad, conflict + 1).verdict, Verdict::kDone);
+  EXPECT_EQ(machine().once(1, 11, kLoad, resume).verdict, Verdict::kDone);
+}
+
 TEST_F(TransactionTest, OwnReAccessNeverConflicts) {
   begin(0, 1000);
   for (const AccessKind kind : {kLoad, kStore, kLoad, kAtomic, kStore}) machine().access(0, 1, kind, 5000);
