@@ -133,6 +133,13 @@ def _capacity_percent(result):
     return _percent(aborts["capacity"], sum(aborts.values()), "aborts")
 
 
+def _conflict_share(result):
+    """Returns the percentage of conflicts among aborts by conflict and by capacity: the aborts that the AAHTM paper's lock code counts (enter_htm in
+    txutil.h of github.com/greenShell/aahtm). Those by PAUSE or XABORT, when the lock was held, are not among them."""
+    aborts = _counted("aborts", result)
+    return _percent(aborts["conflict"], aborts["conflict"] + aborts["capacity"], "aborts by conflict or capacity")
+
+
 def _aborts_a_commit(result):
     commits, aborts = _counted("commits", result), sum(_counted("aborts", result).values())
     if commits + aborts == 0:
@@ -194,6 +201,7 @@ def _segment_accesses(result):
 
 
 COUNTED = {"abort percent": _abort_percent, "part speed": _part_speed, "tries": _tries, "conflict percent": _conflict_percent,
+           "conflict share": _conflict_share,
            "capacity percent": _capacity_percent, "transaction percent": _percent_of_sections("attempt"), "waiting percent": _percent_of_sections("waiting", "speculating"),
            "section percent": _section_percent, "aborts a commit": _aborts_a_commit,
            "samples": lambda result: _counted("profile_samples", result), "program type": _program_type, "fallback percent": _fallback_percent,

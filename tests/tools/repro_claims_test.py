@@ -235,6 +235,14 @@ def test_what_the_virtual_machine_counts(metric, value):
     assert claims.METRICS[metric]({"totals": totals}) == value
 
 
+def test_the_share_of_conflicts_leaves_aborts_at_a_held_lock_out():
+    totals = {"aborts": {"conflict": 3, "capacity": 1, "explicit": 40, "instruction": 6}}
+    assert claims.METRICS["conflict share"]({"totals": totals}) == 75
+    assert claims.METRICS["conflict percent"]({"totals": totals}) == 6
+    with pytest.raises(claims.NotMeasured, match="no aborts by conflict or capacity|without aborts"):
+        claims.METRICS["conflict share"]({"totals": {"aborts": {"conflict": 0, "capacity": 0, "explicit": 4}}})
+
+
 @pytest.mark.parametrize("best, value", [(60, 0.5), (10, float("inf")), (5, float("inf"))])
 def test_the_share_of_a_gain(best, value):
     row = copy.deepcopy(ROW)
