@@ -15,6 +15,7 @@
 #include "cli/experiment/part.h"
 #include "cli/host/json_text.h"
 #include "cli/host/usage_error.h"
+#include "cli/options/region_options.h"
 
 namespace elision::cli {
 namespace {
@@ -25,7 +26,7 @@ using experiment::Preview;
 using nlohmann::json;
 
 constexpr std::size_t kMostBytes = 1U << 30;
-constexpr std::uint64_t kMostInstructions = 1ULL << 62, kMostNanoseconds = 1'000'000'000'000'000;
+constexpr std::uint64_t kMostInstructions = 1ULL << 62;
 
 // By number of the kind.
 constexpr const char* kKinds[] = {"as asked", "from the second thread on", "windows"};

@@ -24,7 +24,6 @@ constexpr const char* kCountCalls = "--count-calls";
 constexpr std::string_view kTime = "time:";
 constexpr std::string_view kMarker = "marker";
 constexpr std::string_view kInstructions = "instructions:", kParallel = "parallel:";
-constexpr double kMostNanoseconds = 1e15;  // eleven days
 
 struct Unit {
   std::string_view name;
@@ -51,7 +50,7 @@ std::optional<std::uint64_t> nanoseconds_of(std::string_view text) {
     const auto number = number_of<double>(std::string(text.substr(0, text.size() - unit.name.size())));
     if (!number) continue;  // the name of another unit ends with this one's
     const double nanoseconds = std::round(*number * unit.nanoseconds);
-    if (!(nanoseconds >= 0 && nanoseconds <= kMostNanoseconds)) return std::nullopt;
+    if (!(nanoseconds >= 0 && nanoseconds <= static_cast<double>(kMostNanoseconds))) return std::nullopt;
     return static_cast<std::uint64_t>(nanoseconds);
   }
   return std::nullopt;
@@ -62,7 +61,7 @@ std::uint64_t nanoseconds_or_throw(const char* option, std::string_view text, st
                                    std::string_view example) {
   if (const auto nanoseconds = nanoseconds_of(time)) return *nanoseconds;
   throw UsageError(fmt::format("{} '{}': a time looks like {}, in ns, us, ms or s, up to {:.0f} s", option,
-                               text, example, kMostNanoseconds / 1e9));
+                               text, example, static_cast<double>(kMostNanoseconds) / 1e9));
 }
 
 /// Removes a count ":N" from the end of `text` and returns it; without one, returns 1. `text` may contain

@@ -18,6 +18,9 @@ namespace elision::cli {
 inline constexpr const char* kStart = "--start";
 inline constexpr const char* kStop = "--stop";
 
+/// No time of an option is longer: eleven days.
+inline constexpr std::uint64_t kMostNanoseconds = 1'000'000'000'000'000;
+
 /// Adds the options to a verb. Parsing throws UsageError for an event that does not exist.
 void add_region_options(CLI::App& app, vm::RunRegion& region);
 
