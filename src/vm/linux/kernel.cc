@@ -17,6 +17,7 @@
 #include "vm/host/reserved_descriptors.h"
 #include "vm/linux/events/process_events.h"
 #include "vm/linux/process/clocks.h"
+#include "vm/linux/process/shown_process.h"
 #include "vm/linux/signals/idle.h"
 #include "vm/linux/signals/signal_delivery.h"
 #include "vm/linux/signals/signal_frame.h"
@@ -140,6 +141,7 @@ void Kernel::adopt_main(Thread& thread) {
   bind_host_limits(process_.limits);
   watch_cpu_limit(process_);
   process_.events->program_starts(*process_.threads.front(), origin_.event_slots);
+  publish_all(process_);
 }
 
 Call Kernel::call_of(Thread& thread, const SystemCall* row) {
@@ -171,6 +173,7 @@ SyscallOutcome Kernel::system_call(Thread& thread) {
       any_descriptor_waits(process_))
     poll_waits(process_, false, 0, &thread);
   const SyscallOutcome outcome = row != nullptr ? handle(call, *row) : unknown_call(call);
+  publish_regions(process_);
   if (host_signal_recorded() && outcome != SyscallOutcome::kExited)
     take_in_host_signals(process_, outcome == SyscallOutcome::kReturn ? &self : nullptr);
   if (outcome != SyscallOutcome::kExited) wake_waiters(thread, call.states(Effects::kMayMakeReady));

@@ -57,6 +57,7 @@ void visit_fields(Visitor& visit, T& h) {
   visit(h.origin.cpu_time);
   visit(h.origin.children_cpu_time);
   visit(h.origin.cpu_time_board);
+  visit(h.origin.process_board);
   visit(h.origin.event_board);
   visit(h.origin.event_slots);
   for (auto& word : h.origin.affinity) visit(word);

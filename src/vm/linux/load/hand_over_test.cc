@@ -83,7 +83,8 @@ std::vector<Field> fields_of(const ProgramRequest& program) {
 
 std::vector<Field> fields_of(const ProcessOrigin& origin) {
   const auto& [root_host_pid, start_time, blocked_signals, cpu_time, children_cpu_time, cpu_time_board,
-               event_board, event_slots, affinity, limits, scheduling, answers_for_region] = origin;
+               process_board, event_board, event_slots, affinity, limits, scheduling, answers_for_region] =
+      origin;
   const auto& [policy, resets_policy, nice] = scheduling;
   return {field("root_host_pid", root_host_pid),
           field("start_time", start_time),
@@ -91,6 +92,7 @@ std::vector<Field> fields_of(const ProcessOrigin& origin) {
           field("cpu_time", cpu_time),
           field("children_cpu_time", children_cpu_time),
           field("cpu_time_board", cpu_time_board),
+          field("process_board", process_board),
           field("event_board", event_board),
           field("event_slots", event_slots),
           field("affinity", affinity),
@@ -145,6 +147,7 @@ HandOver sample() {
               .cpu_time = 31,
               .children_cpu_time = 32,
               .cpu_time_board = 1001,
+              .process_board = 1003,
               .event_board = 1002,
               .event_slots = {5, 6},
               .affinity = {3, 4},

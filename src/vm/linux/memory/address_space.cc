@@ -442,17 +442,19 @@ std::uint64_t AddressSpace::executable_end(std::uint64_t address) const {
   return end;
 }
 
-std::string AddressSpace::describe() const {
-  std::ifstream host("/proc/self/maps");
+std::string AddressSpace::describe() const { return describe_regions(regions_, "/proc/self/maps"); }
+
+std::string describe_regions(const RegionMap& regions, const std::string& host_map) {
+  std::ifstream host(host_map);
   std::string text, line;
   while (std::getline(host, line)) {
     unsigned long long begin = 0, end = 0;
     if (std::sscanf(line.c_str(), "%llx-%llx", &begin, &end) != 2) continue;
     // One line of the host may cover several regions of the guest, and mappings of the engine.
     for (std::uint64_t at = begin; at < end;) {
-      const auto region = regions_.find(at);
+      const auto region = regions.find(at);
       const std::uint64_t stop =
-          std::min<std::uint64_t>(end, region ? region->second.end : regions_.next_start(at, end));
+          std::min<std::uint64_t>(end, region ? region->second.end : regions.next_start(at, end));
       if (region && region->second.properties.use != RegionUse::kForeign)
         text += describe_region(line, at, stop, begin, region->second.properties);
       at = stop;

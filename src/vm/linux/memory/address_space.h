@@ -51,7 +51,7 @@ class AddressSpace {
   std::vector<std::uint64_t> lift_guards(std::uint64_t begin, std::uint64_t end);
   /// How often memory or permissions were taken away from the guest, which ended every transaction.
   std::uint64_t ended_transactions() const { return ended_transactions_; }
-  /// /proc/self/maps for the guest: its own mappings with its own permissions.
+  /// /proc/self/maps for the guest.
   std::string describe() const;
 
  private:
@@ -82,5 +82,9 @@ class AddressSpace {
   std::uint64_t break_begin_ = 0;
   std::uint64_t break_end_ = 0;
 };
+
+/// /proc/PID/maps for the guest: the mappings of one of its processes, with its own permissions. `host_map`:
+/// the file where the host lists them.
+std::string describe_regions(const RegionMap& regions, const std::string& host_map);
 
 }  // namespace elision::vm

@@ -33,6 +33,7 @@ void RegionMap::merge(std::uint64_t begin, std::uint64_t end) {
 
 void RegionMap::remove(std::uint64_t begin, std::uint64_t end) {
   if (begin >= end) return;
+  ++changes_;
   split(begin);
   split(end);
   regions_.erase(regions_.lower_bound(begin), regions_.lower_bound(end));
@@ -46,6 +47,7 @@ void RegionMap::add(std::uint64_t begin, std::uint64_t end, RegionProperties pro
 }
 
 void RegionMap::set_permissions(std::uint64_t begin, std::uint64_t end, bool executable, bool writable) {
+  ++changes_;
   split(begin);
   split(end);
   for (auto region = regions_.lower_bound(begin); region != regions_.end() && region->first < end; ++region) {

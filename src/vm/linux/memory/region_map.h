@@ -52,6 +52,8 @@ class RegionMap {
                           std::uint64_t alignment = kPageBytes) const;
 
   const Map& regions() const { return regions_; }
+  /// Grows with every change.
+  std::uint64_t changes() const { return changes_; }
   /// Bytes that the guest has mapped, touched or not.
   std::uint64_t mapped_bytes() const;
 
@@ -60,6 +62,7 @@ class RegionMap {
   void merge(std::uint64_t begin, std::uint64_t end);
 
   Map regions_;
+  std::uint64_t changes_ = 0;
 };
 
 }  // namespace elision::vm

@@ -78,6 +78,7 @@ struct KernelThread {
   SignalSet waited_for;                    // rt_sigtimedwait
   PendingSignals pending;
   SignalStack signal_stack;
+  char* published_state = nullptr;       // on the board (shown_process.h); null: nowhere
   std::unique_ptr<Companion> companion;  // null: a thread of the process
   Tracing tracing;
 

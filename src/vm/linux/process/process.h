@@ -19,6 +19,7 @@
 #include "vm/linux/process/futex_queues.h"
 #include "vm/linux/process/kernel_thread.h"
 #include "vm/linux/process/pending_signals.h"
+#include "vm/linux/process/process_board.h"
 #include "vm/linux/process/process_ids.h"
 #include "vm/linux/process/virtual_timers.h"
 
@@ -70,6 +71,7 @@ struct Process {
         ids(process_origin),
         start_time(process_origin.start_time),
         cpu_time_board(process_origin.cpu_time_board),
+        board(process_origin.process_board),
         limits(process_origin.limits),
         memory(engine),
         ended_threads_cpu_time(process_origin.cpu_time),
@@ -82,6 +84,8 @@ struct Process {
   ProcessIds ids;
   Nanoseconds start_time;  // virtual time of earlier images of this process
   CpuTimeBoard cpu_time_board;
+  ProcessBoard board;
+  std::uint64_t published_regions = 0;  // RegionMap::changes() of those on the board
   LimitTable limits;
   AddressSpace memory;
   FutexQueues futexes;

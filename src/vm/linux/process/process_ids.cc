@@ -26,6 +26,12 @@ int ProcessIds::next_tid() {
   return kFirstThread + (host_pid_ % kProcesses * kThreads + thread) % (kProcesses * kThreads);
 }
 
+bool ProcessIds::may_have_thread(int host_pid, int thread) const {
+  if (host_pid == root_host_pid_) return thread >= kRootPid && thread < kFirstThread;
+  // A process with many threads goes on with the numbers of the next ones.
+  return thread >= kFirstThread;
+}
+
 int ProcessIds::to_guest(int host) const {
   if (host == root_host_pid_) return kRootPid;
   if (host == -root_host_pid_) return -kRootPid;

@@ -27,6 +27,7 @@ struct ProcessOrigin {
   std::uint64_t blocked_signals = 0;
   Nanoseconds cpu_time = 0, children_cpu_time = 0;  // of earlier images
   int cpu_time_board = -1;                          // its descriptor (cpu_time_board.h)
+  int process_board = -1;                           // the same (process_board.h)
   int event_board = -1;                             // the same (events/event_board.h)
   std::vector<std::uint64_t> event_slots;           // of the thread's events
   std::uint64_t affinity[2] = {~0ull, ~0ull};       // as Thread::affinity
@@ -48,6 +49,9 @@ class ProcessIds {
   bool is_root() const { return host_pid_ == root_host_pid_; }
   /// The number of the process's next thread; first that of its main thread, which is the process's own.
   int next_tid();
+
+  /// Whether next_tid() of the process with that host number may give out `thread`.
+  bool may_have_thread(int host_pid, int thread) const;
 
   /// Numbers of processes and, negative as for kill, of process groups. Others are unchanged.
   int to_guest(int host) const;

@@ -12,6 +12,7 @@
 #include "vm/host/host_signals.h"
 #include "vm/linux/events/process_events.h"
 #include "vm/linux/process/clocks.h"
+#include "vm/linux/process/shown_process.h"
 #include "vm/linux/signals/core_file.h"
 #include "vm/linux/signals/futexes.h"
 #include "vm/linux/signals/signal_descriptors.h"
@@ -70,6 +71,7 @@ void notify(Process& process, KernelThread& thread) {
     thread.thread.state.gpr[kRax] = static_cast<std::uint64_t>(transferred);
     interrupted.reset();
   }
+  publish_state(process, thread, kRunning);
   if (const auto result = abandon_wait(thread)) {
     thread.thread.state.gpr[kRax] = static_cast<std::uint64_t>(*result);
     interrupted.reset();

@@ -8,6 +8,7 @@
 #include "vm/host/failure.h"
 #include "vm/host/host_call.h"
 #include "vm/linux/process/guest_door.h"
+#include "vm/linux/process/shown_process.h"
 #include "vm/linux/signals/signal_delivery.h"
 #include "vm/linux/signals/signal_descriptors.h"
 
@@ -107,8 +108,10 @@ SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline, long timeout_re
   if (!self.wait->on_signal) self.wait->on_signal = on_signal(call);
   if (has_deliverable(process, self)) return end_by_signal(call);
   self.waits_since = process.services.now(self.thread);
+  publish_state(process, self, kSleeping);
   process.services.park(self.thread, deadline, [&process, &self, timeout_result] {
     if (!self.wait) return;
+    publish_state(process, self, kRunning);
     if (self.wait->expire) self.wait->expire();
     const long result = leave_queues(self).value_or(timeout_result);
     self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(result);
@@ -119,6 +122,7 @@ SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline, long timeout_re
 
 void end_wait(Process& process, KernelThread& thread, const Thread* waker) {
   thread.wait.reset();
+  publish_state(process, thread, kRunning);
   restore_mask(process, thread);
   ++process.wakeups;
   process.services.unpark(thread.thread, waker);

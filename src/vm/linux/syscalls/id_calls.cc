@@ -11,6 +11,7 @@
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_call.h"
 #include "vm/linux/events/process_events.h"
+#include "vm/linux/process/shown_process.h"
 #include "vm/linux/syscalls/companions.h"
 #include "vm/linux/syscalls/credential_calls.h"
 #include "vm/linux/syscalls/event_calls.h"
@@ -90,6 +91,7 @@ SyscallOutcome set_name(Call& call) {
   call.self.name = name;
   if (call.thread().tid == call.process.leader_tid) prctl(PR_SET_NAME, name);
   if (call.process.events != nullptr) call.process.events->note_name(call.self, false);
+  publish_threads(call.process);
   return call.finish(0);
 }
 

@@ -14,6 +14,7 @@
 #include "vm/host/host_limits.h"
 #include "vm/linux/process/clocks.h"
 #include "vm/linux/process/limits.h"
+#include "vm/linux/process/shown_process.h"
 #include "vm/linux/signals/signal_delivery.h"
 #include "vm/linux/syscalls/credential_calls.h"
 #include "vm/linux/syscalls/guest_call.h"
@@ -41,6 +42,7 @@ long set_limit(Call& call, int resource, const rlimit& wanted) {
     if (const long error = set_host_limit(resource, on_host); error < 0) return error;
   }
   limit = wanted;
+  publish_program(process);
   if (resource == RLIMIT_STACK) resize_stack(process, limit);
   if (resource == RLIMIT_CPU) watch_cpu_limit(process);
   return 0;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -18,11 +19,13 @@
 #include "vm/host/host_call.h"
 #include "vm/host/host_limits.h"
 #include "vm/host/reserved_descriptors.h"
+#include "vm/linux/process/shown_process.h"
 #include "vm/linux/signals/waiting.h"
 #include "vm/linux/syscalls/blocking_calls.h"
 #include "vm/linux/syscalls/event_source_files.h"
 #include "vm/linux/syscalls/guest_call.h"
 #include "vm/linux/syscalls/path_translation.h"
+#include "vm/linux/syscalls/proc_files.h"
 #include "vm/linux/syscalls/system_calls.h"
 
 namespace elision::vm {
@@ -108,10 +111,19 @@ SyscallOutcome list_folder(Call& call, std::vector<std::string> names, std::uint
   return call.finish(static_cast<long>(all.size()));
 }
 
-SyscallOutcome list_threads(Call& call) {
+SyscallOutcome list_threads(Call& call, const std::vector<ShownThread>& threads) {
   std::vector<std::string> names;
-  for (const auto& thread : call.process.threads) names.push_back(std::to_string(thread->thread.tid));
+  for (const ShownThread& thread : threads) names.push_back(std::to_string(thread.tid));
   return list_folder(call, std::move(names), DT_DIR);
+}
+
+/// The guest process whose folder of threads `folder` of the host is, or nothing.
+std::optional<ShownProcess> process_of_task_folder(const Process& process, const std::string& folder) {
+  int host_pid = 0, end = 0;
+  if (std::sscanf(folder.c_str(), "/proc/%d/task%n", &host_pid, &end) != 1 ||
+      end != static_cast<int>(folder.size()))
+    return std::nullopt;
+  return host_pid == process.ids.host_pid() ? shown_self(process) : shown_process(process, host_pid);
 }
 
 /// Removes the entries of reserved descriptors; returns the remaining size.
@@ -155,8 +167,8 @@ std::optional<std::string> guest_link(const Call& call, const std::string& path)
   const std::string pid = std::to_string(call.process.ids.pid());
   if (path == "/proc/self") return pid;
   if (path == "/proc/thread-self") return pid + "/task/" + std::to_string(call.self.thread.tid);
-  if (translate_path(call.process, path) == call.process.executable) return call.process.executable;
-  return std::nullopt;
+  const auto named = proc_path(call.process, path);
+  return named ? executable_of(call.process, *named) : std::nullopt;
 }
 
 /// The buffer and its size are the two arguments behind the path.
@@ -234,7 +246,8 @@ SyscallOutcome sys_with_paths(Call& call) {
 SyscallOutcome sys_getdents(Call& call) {
   const std::string folder = folder_of(call.integer(0));
   const std::string own = "/proc/" + std::to_string(call.process.ids.host_pid());
-  if (folder == own + "/task") return list_threads(call);
+  if (const auto shown = process_of_task_folder(call.process, folder))
+    return list_threads(call, shown->threads);
   if (const auto shown = event_source_folder_of(folder))
     if (auto names = event_source_folder(call.process, *shown))
       return list_folder(call, std::move(*names), DT_UNKNOWN);

@@ -16,10 +16,10 @@ inline constexpr std::uint64_t kMachineMemoryBytes = 64ull << 30;
 /// What becomes of a link at the end of a path: a call follows it, or looks at the link itself.
 enum class Links { kFollow, kStay };
 
-/// The host's path for a guest's path: the program for /proc/self/exe unless the link stays, /proc/self for
-/// /proc/PID of this process. In a name under /dev/shm, the host's number of the first process stands for its
-/// guest number: all virtual machines have the same one, and LLVM's OpenMP takes an existing file with its
-/// number for a second copy of itself. Others are unchanged.
+/// The host's path for a guest's path: the program for /proc/PID/exe unless the link stays, and the host's
+/// number of a process for the guest's (proc_files.h). In a name under /dev/shm, the host's number of the
+/// first process stands for its guest number: all virtual machines have the same one, and LLVM's OpenMP takes
+/// an existing file with its number for a second copy of itself. Others are unchanged.
 std::string translate_path(const Process& process, const std::string& path, Links links = Links::kFollow);
 
 /// The contents of a synthetic file (/proc/cpuinfo, /proc/self/maps, ...), or nothing.

@@ -29,6 +29,7 @@
 #include "vm/linux/load/hand_over.h"
 #include "vm/linux/process/clocks.h"
 #include "vm/linux/process/limits.h"
+#include "vm/linux/process/shown_process.h"
 #include "vm/linux/signals/futexes.h"
 #include "vm/linux/signals/signal_delivery.h"
 #include "vm/linux/signals/signal_descriptors.h"
@@ -96,11 +97,14 @@ void become_child(Call& call) {
   self.started = process.services.now(self.thread);
   self.thread.tid = process.leader_tid = process.ids.next_tid();
   if (process.events != nullptr) process.events->forked(self, process.ids.parent(), parent_thread);
+  publish_all(process);
 }
 
 /// What the child shares with its parent, and later processes with both.
 void prepare_boards(Process& process) {
   process.cpu_time_board.make();
+  process.board.make();
+  if (!process.board.is_claimed()) publish_all(process);
   if (process.events == nullptr) return;
   (void)process.events->board.make();
   process.events->settle();
@@ -389,6 +393,7 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
     origin.children_cpu_time = process.children_cpu_time;
   }
   origin.cpu_time_board = process.cpu_time_board.descriptor_over_exec();
+  origin.process_board = process.board.descriptor_over_exec();
   if (process.events != nullptr) {
     origin.event_slots = process.events->over_exec(call.self);
     origin.event_board = process.events->board.descriptor_over_exec();
@@ -415,6 +420,7 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   set_host_mask(mask);
   close(descriptor);
   if (origin.cpu_time_board >= 0) close(origin.cpu_time_board);
+  if (origin.process_board >= 0) close(origin.process_board);
   if (origin.event_board >= 0) close(origin.event_board);
   return call.finish(error);
 }

@@ -13,6 +13,7 @@
 #include "vm/host/guest_memory.h"
 #include "vm/linux/events/process_events.h"
 #include "vm/linux/process/clocks.h"
+#include "vm/linux/process/shown_process.h"
 #include "vm/linux/signals/futexes.h"
 #include "vm/linux/syscalls/child_waits.h"
 #include "vm/linux/syscalls/companions.h"
@@ -34,6 +35,7 @@ void drop_thread(Process& process, KernelThread& thread) {
   process.ended_threads_cpu_time += thread_cpu_time(process, thread);
   if (process.events != nullptr) process.events->thread_ends(thread);
   std::erase_if(process.threads, [&](const auto& entry) { return entry.get() == &thread; });
+  publish_threads(process);
 }
 
 std::uint64_t existing_cpus(const EngineServices& services, unsigned word) {
@@ -79,6 +81,7 @@ long add_thread(Call& call, std::vector<std::unique_ptr<KernelThread>>& list) {
   kernel->started = call.services().now(thread);
   if ((flags & CLONE_CHILD_CLEARTID) != 0) kernel->clear_child_tid = call[3];
   list.push_back(std::move(kernel));
+  publish_threads(call.process);
   if (call.process.events != nullptr) call.process.events->thread_made(call.self, *thread.kernel);
   return tid;
 }
@@ -86,6 +89,7 @@ long add_thread(Call& call, std::vector<std::unique_ptr<KernelThread>>& list) {
 void end_process(Process& process, int exit_code) {
   release_shared_futexes(process);
   publish_cpu_time(process);
+  if (process.inside_vfork == nullptr) process.board.leave();
   if (process.inside_vfork == nullptr && process.events != nullptr) process.events->process_ends();
   if (process.inside_vfork == nullptr) process.services.write_statistics(exit_code);
   _exit(process.answers_for_region() ? process.services.final_exit_code(exit_code) : exit_code);
@@ -158,6 +162,7 @@ SyscallOutcome sys_sched_setaffinity(Call& call) {
   std::copy(std::begin(mask), std::end(mask), target->thread.affinity);
   call.finish(0);
   call.services().affinity_changed(target->thread);
+  publish_threads(call.process);
   return SyscallOutcome::kReturn;
 }
 

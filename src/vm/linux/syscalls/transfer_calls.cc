@@ -14,9 +14,11 @@
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_call.h"
 #include "vm/linux/process/clocks.h"
+#include "vm/linux/process/shown_process.h"
 #include "vm/linux/signals/signal_descriptors.h"
 #include "vm/linux/signals/waiting.h"
 #include "vm/linux/syscalls/blocking_calls.h"
+#include "vm/linux/syscalls/credential_calls.h"
 #include "vm/linux/syscalls/event_calls.h"
 #include "vm/linux/syscalls/guest_call.h"
 #include "vm/linux/syscalls/thread_calls.h"
@@ -423,28 +425,49 @@ OrErrno<std::vector<iovec>> load_pieces(std::uint64_t address, std::uint64_t cou
   return pieces;
 }
 
+/// Reads memory of this process (`host_pid` 0) or of another one. Returns 0 or a negative errno.
+long read_memory(const Call& call, int host_pid, char* bytes, std::uint64_t source, std::uint64_t size) {
+  if (host_pid == 0) return copy_from_guest(bytes, source, size) ? 0 : -EFAULT;
+  const iovec ours{bytes, size}, theirs{reinterpret_cast<void*>(source), size};
+  const long got =
+      call_as(call.self, SYS_process_vm_readv, static_cast<std::uint64_t>(host_pid),
+              reinterpret_cast<std::uint64_t>(&ours), 1, reinterpret_cast<std::uint64_t>(&theirs), 1, 0);
+  if (got < 0) return got;
+  return static_cast<std::uint64_t>(got) == size ? 0 : -EFAULT;
+}
+
 /// Copies from the front of one list to the front of the other, up to the next page of either. Returns the
-/// bytes copied; 0: they cannot be read or written.
-std::uint64_t copy_page(std::vector<iovec>& to, std::vector<iovec>& from) {
+/// bytes copied, or a negative errno.
+long copy_page(const Call& call, int host_pid, std::vector<iovec>& to, std::vector<iovec>& from) {
   const auto begin_of = [](const iovec& piece) { return reinterpret_cast<std::uint64_t>(piece.iov_base); };
   const auto to_page_end = [](std::uint64_t address) { return page_down(address) + kPageBytes - address; };
   const std::uint64_t target = begin_of(to.front()), source = begin_of(from.front());
   const std::uint64_t size = std::min<std::uint64_t>(
       {to.front().iov_len, from.front().iov_len, to_page_end(target), to_page_end(source)});
   char bytes[kPageBytes];
-  if (!copy_from_guest(bytes, source, size) || !copy_to_guest(target, bytes, size)) return 0;
+  if (const long error = read_memory(call, host_pid, bytes, source, size); error < 0) return error;
+  if (!copy_to_guest(target, bytes, size)) return -EFAULT;
   for (std::vector<iovec>* const list : {&to, &from}) {
     iovec& piece = list->front();
     piece.iov_base = static_cast<char*>(piece.iov_base) + size;
     piece.iov_len -= size;
     if (piece.iov_len == 0) list->erase(list->begin());
   }
-  return size;
+  return static_cast<long>(size);
+}
+
+/// The host's number of another process by its number or that of one of its threads; negative: there is none.
+int host_process_of(const Process& process, int number) {
+  if (number <= 0) return -1;
+  if (number < kMostHostNumbers || number == kRootPid) return process.ids.to_host(number);
+  const int host_pid = host_process_of_thread(process, number);
+  return host_pid != 0 ? host_pid : -1;
 }
 
 }  // namespace
 
-/// Of the process itself. Copies until an address is bad; that is an error only if nothing was copied.
+/// Of this process, or of another one of the run, whose memory has the same addresses on the host. Copies
+/// until an address is bad; that is an error only if nothing was copied.
 SyscallOutcome sys_process_vm_readv(Call& call) {
   if (call[5] != 0) return call.finish(-EINVAL);
   auto to = load_pieces(call[1], call[2], kAddressLimit);
@@ -454,15 +477,16 @@ SyscallOutcome sys_process_vm_readv(Call& call) {
   if (!from) return call.finish(from.failure());
   if (from->empty()) return call.finish(0);
   const int pid = call.integer(0);
-  if (pid != call.process.ids.pid() && find_thread(call.process, pid) == nullptr)
-    return call.finish(pid <= 0 || kill(call.process.ids.to_host(pid), 0) != 0 ? -ESRCH : -ENOSYS);
-  std::uint64_t copied = 0;
+  const bool is_own = pid == call.process.ids.pid() || find_thread(call.process, pid) != nullptr;
+  const int host_pid = is_own ? 0 : host_process_of(call.process, pid);
+  if (host_pid < 0) return call.finish(-ESRCH);
+  long copied = 0;
   while (!to->empty() && !from->empty()) {
-    const std::uint64_t size = copy_page(*to, *from);
-    if (size == 0) return call.finish(copied > 0 ? static_cast<long>(copied) : -EFAULT);
+    const long size = copy_page(call, host_pid, *to, *from);
+    if (size < 0) return call.finish(copied > 0 ? copied : size);
     copied += size;
   }
-  return call.finish(static_cast<long>(copied));
+  return call.finish(copied);
 }
 
 SyscallOutcome sys_sendfile(Call& call) { return copy(call, 1, 0, 3); }
