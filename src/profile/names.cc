@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "profile/inlined_frames.h"
+#include "profile/rust_names.h"
 
 namespace elision::profile {
 namespace {
@@ -43,6 +44,7 @@ std::string without_hash(std::string name) {
 /// variable `m` would be an unsigned long.
 std::string readable(const std::string& symbol) {
   const std::string name = symbol.substr(0, symbol.find('@'));
+  if (name.starts_with("_R")) return rust_name(name).value_or(name);
   if (!name.starts_with("_Z")) return name;
   int status = 0;
   char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
