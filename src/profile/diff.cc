@@ -30,8 +30,16 @@ struct Whole {
   double ns = 0, samples = 0;
 };
 
+Whole threads_time(const Profile& profile, State state) {
+  return {profile.thread_ns(), profile.samples_of(state)};
+}
+
+/// For parts of any state: they are as sure as the state that is least.
 Whole threads_time(const Profile& profile) {
-  return {profile.thread_ns(), profile.exact ? 0 : static_cast<double>(profile.samples)};
+  Whole least = threads_time(profile, State::kOutside);
+  for (std::size_t i = 0; i < kStates; ++i)
+    least.samples = std::min(least.samples, profile.samples_of(static_cast<State>(i)));
+  return least;
 }
 
 Whole paths_time(const Profile& profile) {
@@ -347,7 +355,10 @@ ProfileDiff diff(const Profile& a, const Profile& b) {
   ProfileDiff diff;
   diff.a_is_sufficient = is_sufficient(a);
   diff.b_is_sufficient = is_sufficient(b);
-  diff.states = wholes.changes(a.times, b.times);
+  for (std::size_t i = 0; i < kStates; ++i) {
+    const auto state = static_cast<State>(i);
+    diff.states[i] = Wholes{threads_time(a, state), threads_time(b, state)}.change(a.times[i], b.times[i]);
+  }
   diff.lost = wholes.change(lost_ns(a.times), lost_ns(b.times));
   diff.locks = lock_changes(a, b, wholes);
   add_ends(a, b, diff);

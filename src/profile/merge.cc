@@ -207,7 +207,10 @@ class Merger {
                               &Profile::faulted, &Profile::parked_ns, &Profile::paths_lost})
       sum_.*number += profile.*number;
     sum_.paths_missing = std::max(sum_.paths_missing, profile.paths_missing);  // one of those that differ
-    for (std::size_t i = 0; i < kStates; ++i) sum_.times[i] += profile.times[i];
+    for (std::size_t i = 0; i < kStates; ++i) {
+      sum_.times[i] += profile.times[i];
+      sum_.independent_samples[i] += profile.samples_of(static_cast<State>(i));
+    }
   }
 
   std::vector<std::uint32_t> add_locks(const Profile& profile) {

@@ -147,6 +147,9 @@ struct Path {
 struct Profile {
   bool exact = false;         // else from samples
   std::uint64_t samples = 0;  // of threads, if not exact
+  /// Independent samples from which the share of each state would be as sure (look_batches.h); 0: that is not
+  /// known, and all are taken as independent.
+  std::array<double, kStates> independent_samples{};
   bool acquisitions_estimated = false;
   double wall_ns = 0;              // of the run
   double parallel_ns = 0;          // of it: with two or more threads
@@ -165,6 +168,11 @@ struct Profile {
   double paths_lost = 0;        // samples of call paths for which there was no room
   std::string paths_missing{};  // why there are no samples, or not all: a clause. Empty: nothing is missing
 
+  /// Samples for the interval of a state's share; 0: the share is exact.
+  double samples_of(State state) const {
+    const double known = independent_samples[static_cast<std::size_t>(state)];
+    return exact ? 0 : known > 0 ? known : static_cast<double>(samples);
+  }
   double thread_ns() const {
     double sum = 0;
     for (const double time : times) sum += time;

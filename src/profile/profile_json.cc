@@ -309,6 +309,7 @@ ordered_json profile_json_without_lists(const Profile& profile) {
   ordered_json out = ordered_json::object();
   visit_profile(writer(out), profile);
   out["times_ns"] = times_json(profile.times);
+  if (!profile.exact) out["independent_samples"] = times_json(profile.independent_samples);
   out["paths_lost"] = profile.paths_lost;
   if (!profile.paths_missing.empty()) out["paths_missing"] = profile.paths_missing;
   return out;
@@ -340,6 +341,7 @@ bool is_within_bounds(const Profile& profile) {
   };
   visit_profile(look, profile);
   for (const double time : profile.times) within &= time <= kMostNumber;
+  for (const double samples : profile.independent_samples) within &= samples <= kMostNumber;
   for (const Lock& lock : profile.locks) {
     visit_lock(look, lock);
     visit_counts(look, lock.conflicts_seen);
@@ -375,6 +377,8 @@ Profile ProfileReader::finish(const json& rest) {
   if (profile_.samples > kMostSamples)
     throw_damaged(fmt::format("'samples' is no whole number up to {}", kMostSamples));
   profile_.times = times_from(member(rest, "times_ns"));
+  if (rest.contains("independent_samples"))  // not in files from before they were kept
+    profile_.independent_samples = times_from(rest["independent_samples"]);
   (void)list_in(rest, "locks");
   for (Lock& lock : profile_.locks) estimate_times(lock, profile_.exact);
   if (rest.contains("paths")) {  // not in version 1 of the file

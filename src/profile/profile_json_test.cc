@@ -56,10 +56,23 @@ TEST(ProfileJson, VersionOneHasNoCallPaths) {
   EXPECT_EQ(said_of(without), "");
 }
 
+TEST(ProfileJson, WithoutIndependentSamplesAllAreTakenAsIndependent) {
+  json profile = example();
+  profile["independent_samples"]["waiting"] = 20;
+  EXPECT_EQ(profile_from_json(profile).samples_of(State::kWaiting), 20);
+  EXPECT_EQ(profile_from_json(profile).samples_of(State::kOutside), 300) << "0: not known";
+  profile.erase("independent_samples");
+  EXPECT_EQ(profile_from_json(profile).samples_of(State::kWaiting), 300);
+  profile["exact"] = true;
+  EXPECT_EQ(profile_from_json(profile).samples_of(State::kWaiting), 0);
+  profile["independent_samples"] = json::array();
+  EXPECT_NE(said_of([&](json& damaged) { damaged = profile; }), "");
+}
+
 TEST(ProfileJson, EveryMemberMustBeThere) {
   const json whole = example();
   for (const auto& [name, value] : whole.items()) {
-    if (name == "paths") continue;
+    if (name == "paths" || name == "independent_samples") continue;
     EXPECT_EQ(said_of([&name = name](json& profile) { profile.erase(name); }), "'" + name + "' is missing");
   }
   for (const auto& [name, value] : whole["locks"][0].items()) {

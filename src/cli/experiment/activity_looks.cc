@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "abi/call_paths.h"
@@ -57,6 +60,24 @@ std::uint64_t outermost(const abi::ThreadActivity& activity, const abi::SeenActi
   return seen.lock != 0 ? seen.lock : activity.entries[0].lock();
 }
 
+/// What a thread does, and how many of its attempts at a lock have ended.
+struct Moment {
+  abi::ThreadActivity activity;
+  struct {
+    std::uint64_t commits = 0, aborts = 0;
+  } ends;
+};
+
+/// Where a thread's counts are in its slot, as they were found when `used` places of its slot were in use.
+struct SlotEntries {
+  std::uint32_t used = 0;
+  std::map<std::uint64_t, std::vector<off_t>> places;  // by lock
+};
+
+off_t start_of_slot(std::uint32_t slot) {
+  return static_cast<off_t>(abi::kCountersHeaderBytes + slot * abi::kCounterSlotBytes);
+}
+
 constexpr std::chrono::seconds kBetweenCopies{1};  // of the counters of a process that is attached to
 
 }  // namespace
@@ -97,6 +118,10 @@ struct ActivityLooks::Process {
   void identify(Clock::time_point now);
   void look(Clock::time_point now, Clock::duration step);
   void look_at_thread(std::uint32_t slot);
+  const std::vector<off_t>& counts_at(std::uint32_t slot, std::uint64_t lock);
+  bool read_moment(std::uint32_t slot, const std::vector<off_t>& places, Moment& moment);
+  std::optional<bool> end_of_attempt(std::uint32_t slot, const std::vector<off_t>& places,
+                                     const Moment& seen);
 
   int file;
   off_t counters_at = 0;                // in the file
@@ -113,6 +138,8 @@ struct ActivityLooks::Process {
   LockSamples samples;
   PathReader paths;
   std::map<std::uint32_t, std::uint64_t> taken_before;  // by slot, at the last look
+  std::map<std::uint32_t, SlotEntries> entries;         // by slot
+  std::vector<char> slot_bytes;                         // of read_moment()
   std::string memory_map;
   std::size_t sites_at_map = 0;  // sites known when the map was read
 };
@@ -154,6 +181,7 @@ void ActivityLooks::Process::look(Clock::time_point now, Clock::duration step) {
     parallel_ns += step_ns;
     const std::uint32_t in_use = slots > 1 ? slots - 1 : 0, looks = std::min(in_use, kMostThreadsALook);
     const std::uint64_t before = samples.count();
+    samples.begin_look();
     for (std::uint32_t i = 0; i < looks; ++i) {
       if (next_slot >= slots) next_slot = 1;
       look_at_thread(next_slot++);
@@ -169,20 +197,89 @@ void ActivityLooks::Process::look(Clock::time_point now, Clock::duration step) {
   }
 }
 
+/// The places of a thread's counts for a lock, in its slot: one for each call site.
+const std::vector<off_t>& ActivityLooks::Process::counts_at(std::uint32_t slot, std::uint64_t lock) {
+  const off_t start = start_of_slot(slot);
+  SlotEntries& known = entries[slot];
+  std::uint32_t used = 0;
+  (void)read(&used, sizeof used, start + static_cast<off_t>(offsetof(abi::CounterSlot, entries_used)));
+  if (used != known.used) {
+    const auto whole = std::make_unique<abi::CounterSlot>();
+    known = {used, {}};
+    if (read(whole.get(), sizeof *whole, start))
+      for (const abi::CounterEntry& entry : whole->entries)
+        if (entry.lock != 0)
+          known.places[entry.lock].push_back(reinterpret_cast<const char*>(&entry) -
+                                             reinterpret_cast<const char*>(whole.get()));
+  }
+  return known.places[lock];
+}
+
+/// A thread's activity and what has ended at a lock whose counts are at `places`, at one moment: the bytes
+/// between them are read, too.
+bool ActivityLooks::Process::read_moment(std::uint32_t slot, const std::vector<off_t>& places,
+                                         Moment& moment) {
+  constexpr auto kActivityAt = static_cast<off_t>(offsetof(abi::CounterSlot, activity));
+  off_t end = kActivityAt + static_cast<off_t>(sizeof moment.activity);
+  for (const off_t place : places) end = std::max(end, place + static_cast<off_t>(sizeof(abi::CounterEntry)));
+  slot_bytes.resize(static_cast<std::size_t>(end - kActivityAt));
+  if (!read(slot_bytes.data(), slot_bytes.size(), start_of_slot(slot) + kActivityAt)) return false;
+  std::memcpy(static_cast<void*>(&moment.activity), slot_bytes.data(), sizeof moment.activity);
+  moment.ends = {};
+  for (const off_t place : places) {
+    abi::CounterEntry entry;
+    std::memcpy(&entry, slot_bytes.data() + (place - kActivityAt), sizeof entry);
+    moment.ends.commits += entry.commits;
+    for (const std::uint64_t aborts : entry.aborts) moment.ends.aborts += aborts;
+  }
+  return true;
+}
+
+/// Waits for the end of an attempt and returns whether it aborted: what changes first in the counts tells.
+/// Nothing: it goes on for long, or more attempts have ended meanwhile. Their number would not tell the
+/// times: an attempt that aborts is shorter.
+std::optional<bool> ActivityLooks::Process::end_of_attempt(std::uint32_t slot,
+                                                           const std::vector<off_t>& places,
+                                                           const Moment& seen) {
+  constexpr int kMostLooks = 64;  // 20 to 50 us
+  Moment now;
+  for (int looks = 0; looks < kMostLooks && read_moment(slot, places, now); ++looks) {
+    const std::uint64_t commits = now.ends.commits - seen.ends.commits,
+                        aborts = now.ends.aborts - seen.ends.aborts;
+    if (commits + aborts > 1) return std::nullopt;
+    if (commits + aborts == 1) return aborts == 1;
+  }
+  return std::nullopt;
+}
+
 /// One thread's state and lock, from its slot.
 void ActivityLooks::Process::look_at_thread(std::uint32_t slot) {
-  const auto start = static_cast<off_t>(abi::kCountersHeaderBytes + slot * abi::kCounterSlotBytes);
-  std::uint32_t thread = 0;
-  abi::ThreadActivity activity;
+  const off_t start = start_of_slot(slot);
   constexpr auto kActivityAt = static_cast<off_t>(offsetof(abi::CounterSlot, activity));
-  if (!read(&thread, sizeof thread, start) || !read(&activity, sizeof activity, start + kActivityAt) ||
+  std::uint32_t thread = 0;
+  abi::ThreadActivity before;
+  if (!read(&thread, sizeof thread, start) || !read(&before, sizeof before, start + kActivityAt) ||
       thread == 0)
     return;
   const char letter = state_letter(id, thread);
   if (letter == 0) return;
+  const abi::SeenActivity seen_before = abi::seen_activity(before);
+  const bool may_attempt = seen_before.activity == abi::Activity::kAttempt;
+  static const std::vector<off_t> kNone;
+  const std::vector<off_t>& places = may_attempt ? counts_at(slot, seen_before.lock) : kNone;
+  Moment moment;
+  if (!read_moment(slot, places, moment)) return;
+  const abi::ThreadActivity& activity = moment.activity;
+  // If its activity has changed since the first look, it has run, and sleeps at another place, if at all.
+  const bool sleeps = letter != 'R' && std::memcmp(&activity, &before, sizeof before) == 0;
   const abi::SeenActivity seen = abi::seen_activity(activity);
   const abi::HeldLocks held = abi::held_locks(activity);
-  samples.add(state_of(seen, letter != 'R'), seen, held);
+  const State state = state_of(seen, sleeps);
+  std::optional<bool> aborts;
+  if (state == State::kAttempt && !places.empty() && seen.lock == seen_before.lock)
+    aborts = end_of_attempt(slot, places, moment);
+  samples.add(aborts.value_or(false) ? State::kAborted : state, seen, held,
+              state != State::kAttempt || aborts.has_value());
   const std::uint64_t taken = abi::ThreadActivity::taken(activity.position);
   const auto [known, is_new] = taken_before.emplace(slot, taken);
   const bool at_lock = seen.activity != abi::Activity::kBlocked;  // not at a condition or barrier
@@ -232,7 +329,7 @@ std::size_t ActivityLooks::files_in_use() const {
                                                 [](const auto& one) { return one.second->is_in_use(); }));
 }
 
-profile::Profile ActivityLooks::profile() {
+ActivityLooks::Collected ActivityLooks::collect() {
   const auto busiest = std::max_element(
       processes_.begin(), processes_.end(),
       [](const auto& a, const auto& b) { return a.second->samples.count() < b.second->samples.count(); });
@@ -251,11 +348,17 @@ profile::Profile ActivityLooks::profile() {
   process.paths.add_to(profile, ticks_per_second);
   add_thread_counts(profile, busiest->first);
   // The longer map has more of the files that the process has loaded.
-  profile::Names names(std::max(process.memory_map, process.paths.memory_map(),
-                                [](const auto& a, const auto& b) { return a.size() < b.size(); }));
-  names.add_made_code(perf_map_of(process.id, process.started_ns));
-  name_places(profile, names);
-  return profile;
+  return {std::move(profile),
+          std::max(process.memory_map, process.paths.memory_map(),
+                   [](const auto& a, const auto& b) { return a.size() < b.size(); }),
+          process.id, process.started_ns};
+}
+
+profile::Profile ActivityLooks::named(Collected collected) {
+  profile::Names names(collected.memory_map);
+  names.add_made_code(perf_map_of(collected.process, collected.started_ns));
+  name_places(collected.profile, names);
+  return std::move(collected.profile);
 }
 
 }  // namespace elision::cli::experiment

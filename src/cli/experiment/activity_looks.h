@@ -41,8 +41,18 @@ class ActivityLooks {
   /// The files that the next look will read again.
   std::size_t files_in_use() const;
 
-  /// The profile of the process with most samples, with names, and with the counts of its file.
-  profile::Profile profile();
+  /// A profile without names, and what names it.
+  struct Collected {
+    profile::Profile profile;
+    std::string memory_map;
+    std::uint32_t process = 0;
+    std::uint64_t started_ns = 0;
+  };
+  /// The profile, up to now, of the process with most samples, with the counts of its file.
+  Collected collect();
+  /// Adds names, which may take seconds. Independent of the looks: another thread may do it.
+  static profile::Profile named(Collected collected);
+  profile::Profile profile() { return named(collect()); }
 
  private:
   struct Process;

@@ -2,7 +2,9 @@
 // Looks at counter files that stand for processes that run, end, or execute another program.
 #include "cli/experiment/activity_looks.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,6 +99,46 @@ TEST_F(ActivityLooksTest, SamplesThreadsOfAProcessWithSeveral) {
   EXPECT_GT(time_in(profile.times, profile::State::kSection), 0);
   ASSERT_EQ(profile.locks.size(), 1u);
   EXPECT_EQ(profile.locks[0].place.address, 64u);
+}
+
+/// A program that makes attempts in turn, one of which in four aborts; the file is its memory.
+TEST_F(ActivityLooksTest, OutcomeOfAnAttemptIsThatOfItsEnd) {
+  constexpr std::uint64_t kLock = 64;
+  constexpr auto kConflict = static_cast<std::size_t>(abi::AbortCause::kConflict);
+  CounterFile file;
+  file.header.process_id = static_cast<std::uint32_t>(getpid());
+  file.header.start_monotonic_ns = 1;
+  file.slots.resize(1);
+  file.slots[0].thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  file.slots[0].entries_used = 1;
+  file.slots[0].entries[7].lock = kLock;
+  const std::filesystem::path path = directory_.path() / "0000.counters";
+  file.write(path);
+  std::atomic<bool> ends{false};
+  std::thread program([&] {
+    const int descriptor = open(path.c_str(), O_RDWR);
+    constexpr std::size_t kBytes = abi::kCountersHeaderBytes + 2 * abi::kCounterSlotBytes;
+    char* const memory =
+        static_cast<char*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0));
+    auto* const slot =
+        reinterpret_cast<abi::CounterSlot*>(memory + abi::kCountersHeaderBytes + abi::kCounterSlotBytes);
+    const auto count = [](std::uint64_t& counter) { __atomic_fetch_add(&counter, 1, __ATOMIC_SEQ_CST); };
+    for (unsigned i = 0; !ends; ++i) {
+      slot->activity.begin(abi::Activity::kAttempt, reinterpret_cast<const void*>(kLock), nullptr);
+      for (int rounds = 0; rounds < 20'000; ++rounds) asm volatile("" : : "r"(rounds));
+      count(i % 4 == 3 ? slot->entries[7].aborts[kConflict] : slot->entries[7].commits);
+    }
+    munmap(memory, kBytes);
+    close(descriptor);
+  });
+  for (int i = 0; i < 2000; ++i) look();
+  ends = true;
+  program.join();
+  const profile::Profile profile = looks_.profile();
+  const double aborted = time_in(profile.times, profile::State::kAborted);
+  EXPECT_GT(aborted / profile.thread_ns(), 0.05);
+  EXPECT_LT(aborted / profile.thread_ns(), 0.6);
+  EXPECT_DOUBLE_EQ(profile.locks.at(0).aborted_ns, aborted);
 }
 
 TEST_F(ActivityLooksTest, LocksHaveTheTimeOfAllThreads) {

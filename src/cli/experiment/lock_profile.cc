@@ -73,9 +73,16 @@ void keep_other_sites_of_users(Lock& lock) {
 
 }  // namespace
 
-void LockSamples::add(State state, const abi::SeenActivity& seen, const abi::HeldLocks& held) {
+void LockSamples::begin_look() {
+  batches_.add(look_);
+  look_ = {};
+}
+
+void LockSamples::add(State state, const abi::SeenActivity& seen, const abi::HeldLocks& held,
+                      bool outcome_is_known) {
   ++count_;
   ++states_[static_cast<std::size_t>(state)];
+  ++look_[static_cast<std::size_t>(state)];
   for (const std::uint64_t lock : held) ++locks_[lock].held;
   if (held.count != 0) {
     OfLock& outermost = locks_[held.lock[0]];
@@ -87,7 +94,11 @@ void LockSamples::add(State state, const abi::SeenActivity& seen, const abi::Hel
   }
   if (seen.lock == 0 || state == State::kBlocked) return;
   OfLock& lock = locks_[seen.lock];
-  ++lock.states[state];
+  if (outcome_is_known) {
+    ++lock.states[state];
+  } else {
+    ++lock.attempts_unknown;
+  }
   if (seen.site != 0) {
     ++lock.sites[seen.site];
     sites_.insert(seen.site);
@@ -124,9 +135,13 @@ Profile LockSamples::profile(double thread_ns, const LockCountsByAddress& counts
   Profile profile;
   profile.samples = count_;
   profile.acquisitions_estimated = true;
+  profile::LookBatches batches = batches_;
+  batches.add(look_);
+  profile.independent_samples = batches.independent_samples();
   // Each sample stands for the same time of one thread.
   const double ns = count_ != 0 ? thread_ns / static_cast<double>(count_) : 0;
   for (std::size_t i = 0; i < profile::kStates; ++i) profile.times[i] = ns * static_cast<double>(states_[i]);
+  // Samples without a known outcome are among those of attempts.
   std::map<std::uint64_t, double> taken = acquisitions();
   for (const auto& [address, samples] : locks_) {
     Lock lock;
@@ -140,13 +155,17 @@ Profile LockSamples::profile(double thread_ns, const LockCountsByAddress& counts
     for (const auto& [state, count] : samples.states)
       time_in(lock.times, state) = ns * static_cast<double>(count);
     lock.waits_ns = profile::waiting_ns(lock.times);
-    lock.aborted_ns = ns * in_state(samples.states, State::kAttempt) * aborted_share(counts, address);
-    lock.holds_ns = ns * (static_cast<double>(samples.held) + in_state(samples.states, State::kAttempt)) -
-                    lock.aborted_ns;
-    for (profile::StateTimes* const times : {&lock.times, &profile.times}) {
-      time_in(*times, State::kAttempt) -= lock.aborted_ns;
-      time_in(*times, State::kAborted) += lock.aborted_ns;
-    }
+    const double committed = in_state(samples.states, State::kAttempt);
+    const double aborted = in_state(samples.states, State::kAborted);
+    const double share =
+        committed + aborted > 0 ? aborted / (committed + aborted) : aborted_share(counts, address);
+    const auto unknown = static_cast<double>(samples.attempts_unknown);
+    time_in(lock.times, State::kAttempt) += ns * unknown * (1 - share);
+    time_in(lock.times, State::kAborted) += ns * unknown * share;
+    time_in(profile.times, State::kAttempt) -= ns * unknown * share;
+    time_in(profile.times, State::kAborted) += ns * unknown * share;
+    lock.aborted_ns = time_in(lock.times, State::kAborted);
+    lock.holds_ns = ns * static_cast<double>(samples.held) + time_in(lock.times, State::kAttempt);
     profile.locks.push_back(lock);
   }
   return profile;

@@ -12,6 +12,7 @@
 
 #include "abi/thread_activity.h"
 #include "cli/experiment/lock_counters.h"
+#include "profile/look_batches.h"
 #include "profile/names.h"
 #include "profile/profile.h"
 
@@ -20,22 +21,28 @@ namespace elision::cli::experiment {
 /// Samples of what threads did, one a look and thread. Pure.
 class LockSamples {
  public:
-  void add(profile::State state, const abi::SeenActivity& seen, const abi::HeldLocks& held = {});
+  /// The samples that follow are of another look.
+  void begin_look();
+  /// In an attempt, `state` is kAttempt if it committed later, or kAborted. `outcome_is_known` false: it is
+  /// one of both.
+  void add(profile::State state, const abi::SeenActivity& seen, const abi::HeldLocks& held = {},
+           bool outcome_is_known = true);
   /// `count` acquisitions since the look before, of `outermost` and the locks that are taken within it; 0:
   /// of any locks, so that they are divided as those of known locks are.
   void add_taken(std::uint64_t outermost, std::uint64_t count);
 
   std::uint64_t count() const { return count_; }
   std::size_t sites() const { return sites_.size(); }
-  /// Times of the states: `thread_ns`, the sum over all threads, divided as the samples are. By the counts,
-  /// each lock's attempts are divided into committed and aborted ones.
+  /// Times of the states: `thread_ns`, the sum over all threads, divided as the samples are. Attempts of a
+  /// lock whose outcome is not known are divided as the others are, or by the counts if none is known.
   profile::Profile profile(double thread_ns, const LockCountsByAddress& counts) const;
 
  private:
   struct OfLock {
     std::map<profile::State, std::uint64_t> states;  // as the lock at which the thread is
     std::map<std::uint64_t, std::uint64_t> sites;
-    std::uint64_t held = 0;  // for real, other locks inside included
+    std::uint64_t attempts_unknown = 0;  // with an outcome that is not known
+    std::uint64_t held = 0;              // for real, other locks inside included
     // As the outermost lock of a thread:
     double taken = 0;
     std::uint64_t held_outermost = 0;
@@ -46,6 +53,8 @@ class LockSamples {
 
   std::uint64_t count_ = 0;
   std::array<std::uint64_t, profile::kStates> states_{};
+  profile::LookBatches batches_;
+  profile::LookBatches::Counts look_{};  // that goes on
   std::set<std::uint64_t> sites_;
   std::map<std::uint64_t, OfLock> locks_;
   double taken_ = 0, taken_anywhere_ = 0;  // of known outermost locks, and of others

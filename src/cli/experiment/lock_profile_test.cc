@@ -20,7 +20,7 @@ profile::Profile profile_with(const abi::CounterEntry& entry) {
   const LockCountsByAddress counts{{kLock, entry}};
   LockSamples samples;
   for (const std::uint64_t lock : {kLock, kLock, kOther})
-    samples.add(State::kAttempt, {abi::Activity::kAttempt, lock, 1});
+    samples.add(State::kAttempt, {abi::Activity::kAttempt, lock, 1}, {}, false);
   samples.add(State::kOutside, {});
   profile::Profile profile = samples.profile(400, counts);
   add_counts(profile, counts, 1e9);
@@ -51,12 +51,31 @@ TEST(LockProfile, AttemptsOfLocksWithoutAPlaceDivideAsAllOfThemDo) {
   rest.aborts[static_cast<std::size_t>(abi::AbortCause::kConflict)] = 3;
   const LockCountsByAddress counts{{0, rest}};
   LockSamples samples;
-  for (int i = 0; i < 4; ++i) samples.add(State::kAttempt, {abi::Activity::kAttempt, kOther, 1});
+  for (int i = 0; i < 4; ++i) samples.add(State::kAttempt, {abi::Activity::kAttempt, kOther, 1}, {}, false);
   profile::Profile profile = samples.profile(400, counts);
   add_counts(profile, counts, 1e9);
   ASSERT_EQ(profile.locks.size(), 1u);
   EXPECT_DOUBLE_EQ(profile.locks[0].aborted_ns, 300);
   EXPECT_DOUBLE_EQ(profile.locks[0].holds_ns, 100);
+}
+
+/// The counts are of attempts, of which those that abort are shorter.
+TEST(LockProfile, AttemptsDivideAsThoseWithAKnownOutcomeDo) {
+  abi::CounterEntry entry;
+  entry.commits = 1;
+  entry.aborts[static_cast<std::size_t>(abi::AbortCause::kConflict)] = 3;
+  const LockCountsByAddress counts{{kLock, entry}};
+  LockSamples samples;
+  const abi::SeenActivity attempt{abi::Activity::kAttempt, kLock, 1};
+  for (int i = 0; i < 3; ++i) samples.add(State::kAttempt, attempt);
+  samples.add(State::kAborted, attempt);
+  for (int i = 0; i < 4; ++i) samples.add(State::kAttempt, attempt, {}, false);
+  const profile::Profile profile = samples.profile(800, counts);
+  EXPECT_DOUBLE_EQ(time_in(profile.times, State::kAttempt), 600);
+  EXPECT_DOUBLE_EQ(time_in(profile.times, State::kAborted), 200);
+  EXPECT_DOUBLE_EQ(time_in(profile.locks.at(0).times, State::kAttempt), 600);
+  EXPECT_DOUBLE_EQ(profile.locks[0].aborted_ns, 200);
+  EXPECT_DOUBLE_EQ(profile.locks[0].holds_ns, 600);
 }
 
 TEST(LockProfile, SpeculationsAreNoAttempts) {

@@ -100,8 +100,8 @@ json time_intervals_json(const profile::Profile& profile) {
   if (profile.exact || !(all > 0)) return nullptr;
   json intervals = json::object();
   for (std::size_t i = 0; i < profile::kStates; ++i) {
-    const profile::ShareInterval interval =
-        profile::interval_of_share(profile.times[i] / all, static_cast<double>(profile.samples));
+    const profile::ShareInterval interval = profile::interval_of_share(
+        profile.times[i] / all, profile.samples_of(static_cast<profile::State>(i)));
     intervals[profile::kStateNames[i]] = {
         {"low", interval.low}, {"high", interval.high}, {"confidence", profile::kShareConfidence}};
   }
