@@ -172,6 +172,50 @@ class LockSum {
   std::map<std::size_t, double> inside_;
 };
 
+using AbortKey = std::tuple<std::string, PlaceKey, std::vector<PlaceKey>>;
+AbortKey key_of(const AbortRow& row) {
+  std::vector<PlaceKey> callers;
+  for (const Place& caller : row.callers) callers.push_back(key_of(caller));
+  return {row.cause, key_of(row.place), std::move(callers)};
+}
+
+/// Rows that differ in addresses alone are one. They have the order of their keys, then of their cycles.
+void join_rows(std::vector<AbortRow>& rows) {
+  std::map<AbortKey, AbortRow> sums;
+  for (AbortRow& row : rows) {
+    const auto [known, is_new] = sums.try_emplace(key_of(row), row);
+    if (is_new) continue;
+    AbortRow& sum = known->second;
+    join(sum.place, row.place);
+    for (std::size_t i = 0; i < sum.callers.size(); ++i) join(sum.callers[i], row.callers[i]);
+    for (const auto number : {&AbortRow::samples, &AbortRow::aborts, &AbortRow::cycles})
+      sum.*number += row.*number;
+  }
+  rows.clear();
+  for (auto& [key, row] : sums) rows.push_back(std::move(row));
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const AbortRow& a, const AbortRow& b) { return a.cycles > b.cycles; });
+}
+
+/// What several processes' events tell together. Where one tells something, the sum does.
+void add_abort_events(std::optional<AbortEvents>& sum, const std::optional<AbortEvents>& more) {
+  if (!more) return;
+  if (!sum) {
+    sum = more;
+    return;
+  }
+  const bool tells = sum->missing.empty() || more->missing.empty();
+  sum->missing = tells ? "" : std::max(sum->missing, more->missing);
+  for (const auto number :
+       {&AbortEvents::aborts, &AbortEvents::commits, &AbortEvents::samples, &AbortEvents::sampled_aborts,
+        &AbortEvents::lost, &AbortEvents::cycles, &AbortEvents::counted_cycles})
+    (*sum).*number += (*more).*number;
+  if (sum->period != more->period) sum->period = 0;
+  sum->running = std::min(sum->running, more->running);
+  for (const auto& [cause, count] : more->by_cause) sum->by_cause[cause] += count;
+  sum->rows.insert(sum->rows.end(), more->rows.begin(), more->rows.end());
+}
+
 /// The indices that locks, threads and functions of one profile get in the sum.
 struct Indices {
   std::vector<std::uint32_t> locks, frames;
@@ -193,6 +237,7 @@ class Merger {
   Profile take() {
     take_locks();
     join_paths();
+    if (sum_.abort_events) join_rows(sum_.abort_events->rows);
     return std::move(sum_);
   }
 
@@ -211,6 +256,7 @@ class Merger {
       sum_.times[i] += profile.times[i];
       sum_.independent_samples[i] += profile.samples_of(static_cast<State>(i));
     }
+    add_abort_events(sum_.abort_events, profile.abort_events);
   }
 
   std::vector<std::uint32_t> add_locks(const Profile& profile) {

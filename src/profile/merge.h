@@ -17,7 +17,7 @@ inline constexpr std::size_t kMostMergedPlaces = 100;
 /// Locks of several processes are one if they have one name, or no name and one call site, or neither and one
 /// address. A process may have several such locks: then that with most waiting of each process becomes one,
 /// that with second most, and so on. Functions and call paths are joined by name and line, since addresses
-/// differ. Threads stay apart.
+/// differ, and so are rows of aborts with one cause. Threads stay apart.
 ///
 /// The order of `profiles` decides only the order of what the result lists, and a merge of merges is the
 /// merge of all (the lock in Lock::inside apart, of which each profile knows only the first). The merge of

@@ -73,6 +73,12 @@ std::vector<double> sums_of(const Profile& profile) {
       sums.push_back(sum_over(profile.paths, [=](const Path& path) {
         return path.state == static_cast<State>(i) ? path.*member : 0;
       }));
+  const AbortEvents events = profile.abort_events.value_or(AbortEvents{});
+  sums.insert(sums.end(), {events.aborts, events.commits, events.samples, events.sampled_aborts, events.lost,
+                           events.cycles, events.counted_cycles,
+                           events.by_cause.contains("conflict") ? events.by_cause.at("conflict") : 0});
+  for (const auto member : {&AbortRow::samples, &AbortRow::aborts, &AbortRow::cycles})
+    sums.push_back(sum_over(events.rows, [member](const AbortRow& row) { return row.*member; }));
   return sums;
 }
 

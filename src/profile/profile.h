@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -144,6 +145,32 @@ struct Path {
   double samples = 0;  // from which `ns` is known
 };
 
+/// Aborts at one instruction, for one cause, of transactions that the same calls led to.
+struct AbortRow {
+  Place place{};                 // the instruction that aborted, or was next; address 0: many
+  std::string cause{};           // abort_account.h
+  std::vector<Place> callers{};  // of the lock operation, or the place where the transaction began, and its
+                                 // callers, innermost first; empty: not known
+  double samples = 0;
+  double aborts = 0;  // that they stand for
+  double cycles = 0;  // that these had taken
+};
+
+/// What the CPU's performance events tell about aborts.
+struct AbortEvents {
+  std::string missing{};           // why they tell nothing: a clause. Empty: they tell what follows
+  double aborts = 0, commits = 0;  // of transactions: those of the program and of what it started. Counted
+  double period = 0;               // one sample in so many aborts of a thread; 0: that differs
+  double samples = 0;
+  double sampled_aborts = 0;                 // the sum of the periods of these samples
+  double lost = 0;                           // records for which there was no room
+  double running = 1;                        // share of the time in which aborts were counted
+  double cycles = 0;                         // that aborts had taken, estimated
+  double counted_cycles = 0;                 // the same, counted; 0: not known
+  std::map<std::string, double> by_cause{};  // aborts, estimated
+  std::vector<AbortRow> rows{};              // most cycles first; the last ones may be missing
+};
+
 struct Profile {
   bool exact = false;         // else from samples
   std::uint64_t samples = 0;  // of threads, if not exact
@@ -167,6 +194,7 @@ struct Profile {
   std::vector<Path> paths{};    // samples of their own, which cover all of the run. Most time first
   double paths_lost = 0;        // samples of call paths for which there was no room
   std::string paths_missing{};  // why there are no samples, or not all: a clause. Empty: nothing is missing
+  std::optional<AbortEvents> abort_events{};
 
   /// Samples for the interval of a state's share; 0: the share is exact.
   double samples_of(State state) const {

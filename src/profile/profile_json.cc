@@ -155,6 +155,29 @@ void visit_thread(Visitor visit, T& thread) {
   visit("aborts", thread.aborts);
 }
 
+template <class Visitor, class T>
+void visit_abort_row(Visitor visit, T& row) {
+  visit("cause", row.cause);
+  visit("samples", row.samples);
+  visit("aborts", row.aborts);
+  visit("cycles", row.cycles);
+}
+
+template <class Visitor, class T>
+void visit_abort_events(Visitor visit, T& events) {
+  visit("missing", events.missing);
+  visit("aborts", events.aborts);
+  visit("commits", events.commits);
+  visit("period", events.period);
+  visit("samples", events.samples);
+  visit("sampled_aborts", events.sampled_aborts);
+  visit("lost", events.lost);
+  visit("running", events.running);
+  visit("cycles", events.cycles);
+  visit("counted_cycles", events.counted_cycles);
+  visit("by_cause", events.by_cause);
+}
+
 auto writer(ordered_json& out) {
   return [&out](const char* name, const auto& value) { out[name] = value; };
 }
@@ -168,6 +191,30 @@ ConflictCounts counts_from(const json& in) {
   ConflictCounts counts;
   visit_counts(reader(in), counts);
   return counts;
+}
+
+ordered_json abort_events_json(const AbortEvents& events) {
+  ordered_json out = ordered_json::object();
+  visit_abort_events(writer(out), events);
+  out["rows"] = ordered_json::array();
+  for (const AbortRow& row : events.rows) {
+    ordered_json one{{"place", place_json(row.place)}};
+    visit_abort_row(writer(one), row);
+    one["callers"] = places_json(row.callers);
+    out["rows"].push_back(std::move(one));
+  }
+  return out;
+}
+AbortEvents abort_events_from(const json& in) {
+  AbortEvents events;
+  visit_abort_events(reader(in), events);
+  for (const json& row : list_in(in, "rows")) {
+    AbortRow& one = events.rows.emplace_back();
+    one.place = place_from(member(row, "place"));
+    visit_abort_row(reader(row), one);
+    one.callers = places_from(row, "callers");
+  }
+  return events;
 }
 
 /// In place of a lock's time of waiting, until estimate_times(): the file has none.
@@ -312,6 +359,7 @@ ordered_json profile_json_without_lists(const Profile& profile) {
   if (!profile.exact) out["independent_samples"] = times_json(profile.independent_samples);
   out["paths_lost"] = profile.paths_lost;
   if (!profile.paths_missing.empty()) out["paths_missing"] = profile.paths_missing;
+  if (profile.abort_events) out["abort_events"] = abort_events_json(*profile.abort_events);
   return out;
 }
 
@@ -351,6 +399,10 @@ bool is_within_bounds(const Profile& profile) {
   }
   for (const Thread& thread : profile.threads) visit_thread(look, thread);
   for (const Path& path : profile.paths) within &= std::max(path.ns, path.samples) <= kMostNumber;
+  if (profile.abort_events) {
+    visit_abort_events(look, *profile.abort_events);
+    for (const AbortRow& row : profile.abort_events->rows) visit_abort_row(look, row);
+  }
   return within;
 }
 
@@ -386,6 +438,7 @@ Profile ProfileReader::finish(const json& rest) {
     reader(rest)("paths_lost", profile_.paths_lost);
   }
   if (rest.contains("paths_missing")) reader(rest)("paths_missing", profile_.paths_missing);
+  if (rest.contains("abort_events")) profile_.abort_events = abort_events_from(member(rest, "abort_events"));
   for (const Path& path : profile_.paths) require_indices(path, profile_);
   return std::move(profile_);
 }

@@ -25,6 +25,9 @@ json example() {
   profile.threads = {{7, "main", 1, 2}};
   profile.frames = {{16, "main", "m.c", 3}};
   profile.paths = {{State::kWaiting, 0, 0, {0}, 5, 1}};
+  AbortEvents& events = profile.abort_events.emplace();
+  events.by_cause["conflict"] = 9;
+  events.rows = {{{32, "push", "q.c", 4}, "conflict", {{33, "main"}}, 1, 9, 900}};
   return json::parse(profile_json(profile).dump());
 }
 
@@ -69,12 +72,25 @@ TEST(ProfileJson, WithoutIndependentSamplesAllAreTakenAsIndependent) {
   EXPECT_NE(said_of([&](json& damaged) { damaged = profile; }), "");
 }
 
+TEST(ProfileJson, AbortEventsMayBeMissing) {
+  json profile = example();
+  profile.erase("abort_events");
+  EXPECT_FALSE(profile_from_json(profile).abort_events);
+  EXPECT_EQ(profile_from_json(example()).abort_events->rows[0].callers[0].name, "main");
+}
+
 TEST(ProfileJson, EveryMemberMustBeThere) {
   const json whole = example();
   for (const auto& [name, value] : whole.items()) {
-    if (name == "paths" || name == "independent_samples") continue;
+    if (name == "paths" || name == "independent_samples" || name == "abort_events") continue;
     EXPECT_EQ(said_of([&name = name](json& profile) { profile.erase(name); }), "'" + name + "' is missing");
   }
+  for (const auto& [name, value] : whole["abort_events"].items())
+    EXPECT_EQ(said_of([&name = name](json& profile) { profile["abort_events"].erase(name); }),
+              "'" + name + "' is missing");
+  for (const auto& [name, value] : whole["abort_events"]["rows"][0].items())
+    EXPECT_EQ(said_of([&name = name](json& profile) { profile["abort_events"]["rows"][0].erase(name); }),
+              "'" + name + "' is missing");
   for (const auto& [name, value] : whole["locks"][0].items()) {
     if (name == "times_ns") continue;
     EXPECT_EQ(said_of([&name = name](json& profile) { profile["locks"][0].erase(name); }),
@@ -165,6 +181,9 @@ TEST(Bounds, HoldForEveryNumber) {
   EXPECT_TRUE(exceeds([](Profile& profile) { profile.locks[0].line_waits[0].ns = 2e18; }));
   EXPECT_TRUE(exceeds([](Profile& profile) { profile.threads[0].aborts = 2e18; }));
   EXPECT_TRUE(exceeds([](Profile& profile) { profile.paths[0].samples = 2e18; }));
+  EXPECT_TRUE(exceeds([](Profile& profile) { profile.abort_events->commits = 2e18; }));
+  EXPECT_TRUE(exceeds([](Profile& profile) { profile.abort_events->by_cause["conflict"] = 2e18; }));
+  EXPECT_TRUE(exceeds([](Profile& profile) { profile.abort_events->rows[0].cycles = 2e18; }));
 }
 
 }  // namespace

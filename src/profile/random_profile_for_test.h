@@ -38,6 +38,7 @@ class RandomProfile {
     for (std::size_t i = 1 + random_.below(3); i > 0; --i) profile.threads.push_back(thread());
     for (std::uint64_t i = 0; i < 1 + random_.below(6); ++i) profile.frames.push_back(place("f", i));
     for (std::size_t i = random_.below(8); i > 0; --i) profile.paths.push_back(path(profile));
+    if (random_.below(2) != 0) profile.abort_events = abort_events();
     return profile;
   }
 
@@ -72,6 +73,22 @@ class RandomProfile {
     for (std::size_t i = random_.below(3); i > 0; --i)
       result.line_waits.push_back({any_place("data"), any_place("code"), number()});
     return result;
+  }
+
+  AbortEvents abort_events() {
+    AbortEvents events;
+    if (random_.below(4) == 0) events.missing = "reason " + std::to_string(random_.below(3));
+    for (const auto member :
+         {&AbortEvents::aborts, &AbortEvents::commits, &AbortEvents::samples, &AbortEvents::sampled_aborts,
+          &AbortEvents::lost, &AbortEvents::cycles, &AbortEvents::counted_cycles})
+      events.*member = number();
+    events.period = random_.below(2) == 0 ? 7 : 0;
+    events.running = random_.below(2) == 0 ? 0.5 : 1;
+    for (const char* const cause : {"conflict", "interrupt"}) {
+      events.by_cause[cause] = number();
+      events.rows.push_back({any_place("code"), cause, {any_place("caller")}, number(), number(), number()});
+    }
+    return events;
   }
 
   Thread thread() { return {static_cast<std::uint32_t>(random_.below(100)), "worker", number(), number()}; }

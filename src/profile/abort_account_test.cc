@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/abort_account.h"
+
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+
+#include "profile/perf_record_for_test.h"
+
+namespace elision::profile {
+namespace {
+
+TEST(CauseOf, SaysWhatTheFlagsSay) {
+  const auto code = [](std::uint64_t number) { return number << PERF_TXN_ABORT_SHIFT; };
+  const struct {
+    std::uint64_t flags;
+    const char* cause;
+  } cases[] = {
+      {PERF_TXN_TRANSACTION | PERF_TXN_ASYNC | PERF_TXN_CONFLICT, "conflict"},
+      {PERF_TXN_TRANSACTION | PERF_TXN_ASYNC | PERF_TXN_CAPACITY_WRITE, "capacity"},
+      {PERF_TXN_TRANSACTION | PERF_TXN_CAPACITY_READ, "capacity"},
+      {PERF_TXN_TRANSACTION | PERF_TXN_SYNC, "instruction"},
+      {PERF_TXN_TRANSACTION | PERF_TXN_ASYNC, "interrupt"},
+      {PERF_TXN_TRANSACTION | PERF_TXN_SYNC | code(0x5a), "explicit"},
+      {PERF_TXN_TRANSACTION | PERF_TXN_SYNC | code(0xff), "explicit"},
+      {PERF_TXN_TRANSACTION | PERF_TXN_SYNC | code(0xfc), "lock-busy"},
+      {PERF_TXN_TRANSACTION | PERF_TXN_SYNC | PERF_TXN_CONFLICT | code(0xfe), "lock-busy"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(cause_of(c.flags), c.cause) << c.flags;
+}
+
+/// A program at 0x1000 and the lock library at 0x8000.
+class AbortAccountTest : public testing::Test {
+ protected:
+  AbortAccountTest() {
+    images_.add(mapping_record(1, 0x1000, 0x1000, 0, "/no/program"));
+    images_.add(mapping_record(1, 0x8000, 0x1000, 0, "/no/libelision.so"));
+  }
+
+  void add(std::uint64_t ip, std::uint64_t flags, std::uint64_t weight, std::uint64_t period,
+           std::vector<std::uint64_t> calls) {
+    PerfSample sample;
+    sample.ip = ip;
+    sample.transaction = flags;
+    sample.weight = weight;
+    sample.period = period;
+    sample.process = 1;
+    sample.calls = std::move(calls);
+    account_.add(sample, images_, images_.number_of(1));
+  }
+
+  ProcessImages images_;
+  AbortAccount account_;
+};
+
+constexpr std::uint64_t kConflict = PERF_TXN_TRANSACTION | PERF_TXN_CONFLICT;
+
+TEST_F(AbortAccountTest, SectionsAreTheCallersOfTheLibrary) {
+  add(0x1100, kConflict, 100, 10, {0x8010, 0x8020, 0x1200, 0x1300});
+  add(0x1100, kConflict, 300, 10, {0x8044, 0x1200, 0x1300});
+  add(0x1100, kConflict, 50, 10, {0x1400, 0x1300});
+  const AbortEvents events = account_.events(images_, nullptr);
+  ASSERT_EQ(events.rows.size(), 2u);
+  EXPECT_EQ(events.rows[0].place.address, 0x1100u);
+  EXPECT_EQ(events.rows[0].cause, "conflict");
+  ASSERT_EQ(events.rows[0].callers.size(), 2u);
+  EXPECT_EQ(events.rows[0].callers[0].address, 0x1200u);
+  EXPECT_EQ(events.rows[0].samples, 2);
+  EXPECT_EQ(events.rows[0].aborts, 20);
+  EXPECT_EQ(events.rows[0].cycles, 4000);
+  EXPECT_EQ(events.rows[1].callers[0].address, 0x1400u) << "a transaction of the program's own";
+  EXPECT_EQ(events.by_cause, (std::map<std::string, double>{{"conflict", 30}}));
+  EXPECT_EQ(events.cycles, 4500);
+}
+
+TEST_F(AbortAccountTest, SamplesStandForEqualPartsOfWhatWasCounted) {
+  add(0x1100, kConflict, 100, 10, {});
+  add(0x1104, PERF_TXN_TRANSACTION | PERF_TXN_SYNC, 100, 30, {});
+  account_.add_losses(3);
+  const AbortCounts counts{80, 5, 7000, 0.5};
+  const AbortEvents events = account_.events(images_, &counts);
+  EXPECT_EQ(events.aborts, 80);
+  EXPECT_EQ(events.commits, 5);
+  EXPECT_EQ(events.counted_cycles, 7000);
+  EXPECT_EQ(events.running, 0.5);
+  EXPECT_EQ(events.sampled_aborts, 40);
+  EXPECT_EQ(events.lost, 3);
+  EXPECT_EQ(events.by_cause.at("conflict"), 20);
+  EXPECT_EQ(events.by_cause.at("instruction"), 60);
+  EXPECT_EQ(events.cycles, 8000);
+}
+
+TEST_F(AbortAccountTest, RowsAreBoundedAndNothingIsLost) {
+  for (std::uint64_t i = 0; i < 3 * AbortAccount::kMostRows; ++i)
+    add(0x100000 + i, kConflict, 1, 1, {0x1200 + i});
+  const AbortEvents events = account_.events(images_, nullptr);
+  EXPECT_EQ(events.rows.size(), AbortAccount::kMostWritten);
+  EXPECT_EQ(events.samples, 3.0 * AbortAccount::kMostRows);
+  EXPECT_EQ(events.by_cause.at("conflict"), events.samples);
+  EXPECT_EQ(events.rows[0].place.address, 0u) << "all that had no row";
+}
+
+}  // namespace
+}  // namespace elision::profile

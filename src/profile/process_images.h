@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory maps of processes, as records of performance events tell them (perf_records.h): which files
+// their code comes from. A process that executes another program has another map from then on, and the child
+// of a fork has its parent's.
+//
+// Allocates and opens files. The kernel does not report what is unmapped: the newer of two mappings counts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "profile/names.h"
+#include "profile/perf_records.h"
+#include "profile/unwinder.h"
+
+namespace elision::profile {
+
+/// The map of one program as one process, or as several that it has forked.
+class ProcessImage {
+ public:
+  void add(const PerfMapping& mapping);
+
+  /// As /proc/PID/maps shows it. Files of which records tell the code alone get the page that the code's
+  /// offset promises at their begin, so that Names finds them.
+  std::string memory_map() const;
+  /// Of all mappings so far. The reference holds until the next one is added.
+  const Names& names();
+  /// Stacks are copies, so it never reads memory.
+  Unwinder& unwinder();
+
+ private:
+  struct Range {
+    std::uint64_t end = 0, offset = 0;
+    bool is_code = false;
+    std::string name;
+  };
+  void make_room(std::uint64_t begin, std::uint64_t end);
+
+  std::map<std::uint64_t, Range> ranges_;  // by their begin; none overlap
+  std::unique_ptr<Names> names_;
+  std::unique_ptr<Unwinder> unwinder_;
+};
+
+class ProcessImages {
+ public:
+  /// So many processes and programs are told apart; all further ones have no map.
+  static constexpr std::size_t kMost = 1 << 12;
+  static constexpr std::size_t kMostMappings = 1 << 16;  // of all together
+
+  /// Takes in a record of a mapping, a fork or an execve. False: the record is another one.
+  bool add(PerfBytes record);
+
+  /// The number of the process's image now.
+  std::size_t number_of(std::uint32_t process);
+  ProcessImage& operator[](std::size_t number) { return *images_[number]; }
+
+ private:
+  void map(const PerfMapping& mapping);
+  std::size_t add_image();
+
+  std::vector<std::unique_ptr<ProcessImage>> images_;
+  std::map<std::uint32_t, std::size_t> of_process_;
+  std::size_t mappings_ = 0;
+};
+
+}  // namespace elision::profile
