@@ -2,9 +2,9 @@
 // `elision record`: runs a program once, with its own input and output, and writes a profile of its locks. On
 // this CPU a thread of this process looks at the activity of the program's threads (ActivityLooks): the
 // program is not interrupted, and if it is killed, the profile is written all the same. The virtual machine
-// counts everything. A process that runs already is looked at in the same way, by its memory.
+// counts everything. A process that runs already is looked at in the same way, by its memory. Where the CPU
+// and the kernel offer events of transactions, aborts are sampled by these, too (AbortSampler).
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,17 +15,22 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 
 #include "abi/lock_variables.h"
 #include "cli/compare_request.h"
+#include "cli/doctor/transaction_events.h"
+#include "cli/experiment/abort_sampler.h"
 #include "cli/experiment/activity_sampler.h"
 #include "cli/experiment/attached_process.h"
 #include "cli/experiment/lock_profile.h"
 #include "cli/experiment/process_statistics.h"
 #include "cli/host/console.h"
 #include "cli/host/environment.h"
+#include "cli/host/held_process.h"
 #include "cli/host/install.h"
 #include "cli/host/output_file.h"
 #include "cli/host/program_file.h"
@@ -39,6 +44,9 @@
 #include "cli/options/machine_choice.h"
 #include "cli/profile_file.h"
 #include "cli/verbs.h"
+#include "htm/backend.h"
+#include "htm/cpu.h"
+#include "profile/abort_account.h"
 
 namespace elision::cli {
 namespace {
@@ -46,6 +54,11 @@ namespace {
 constexpr std::uint64_t kDefaultFrequency = 500, kMostFrequency = 10'000;  // looks a second
 constexpr double kMostSeconds = 86'400;
 constexpr std::uint64_t kDefaultCallPaths = 100;  // samples a second of a thread's CPU time
+/// Aborts of a thread in one sample. A prime, so that no period of the program hides from it.
+constexpr std::uint64_t kDefaultAbortPeriod = 2003;
+
+static_assert(profile::kLockBusyCodes[0] == htm::kCodeLockBusy &&
+              profile::kLockBusyCodes[1] == htm::kCodeNestedBusy);
 
 struct RecordRequest {
   std::string output = kDefaultProfile;
@@ -53,8 +66,9 @@ struct RecordRequest {
   std::string design = experiment::kPthread;
   std::uint64_t frequency = kDefaultFrequency;
   std::uint64_t call_paths = kDefaultCallPaths;
-  std::uint64_t process = 0;  // 0: the program is started
-  double seconds = 0;         // of a process that runs already; 0: until it ends
+  std::optional<std::uint64_t> abort_period;  // nothing: kDefaultAbortPeriod, if the CPU counts aborts
+  std::uint64_t process = 0;                  // 0: the program is started
+  double seconds = 0;                         // of a process that runs already; 0: until it ends
   LockOptions lock;
 };
 
@@ -77,6 +91,15 @@ std::unique_ptr<CLI::App> record_options(RecordRequest& request) {
              fmt::format("samples of call paths in a second of a thread's CPU time, on this CPU; 0: none "
                          "(default: {})",
                          kDefaultCallPaths));
+  const auto store_period = [&request](const std::string& text) {
+    request.abort_period = whole_number("--aborts", text, 0, experiment::AbortSampler::kMostPeriod);
+  };
+  app->add_option_function<std::string>(
+         "--aborts", store_period,
+         fmt::format("sample one in so many aborts of a thread by the CPU's performance events, on this CPU; "
+                     "0: none (default: {}, if there are such events)",
+                     kDefaultAbortPeriod))
+      ->type_name("NUMBER");
   add_number(*app, "-p,--process", request.process, 1, std::numeric_limits<pid_t>::max(),
              "look at a process that runs already with the lock library, until it ends or an interrupt")
       ->type_name("PID");
@@ -128,24 +151,19 @@ class SignalsForProgram {
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-/// Runs the program to its end, with this process's input and output. Returns an exit code.
+/// Runs the program to its end, with this process's input and output. `prepare` is called with its process
+/// before that executes it. Returns an exit code.
 int run_to_end(const std::string& file, const std::vector<std::string>& words,
-               const std::vector<std::string>& environment) {
+               const std::vector<std::string>& environment, const std::function<void(pid_t)>& prepare = {}) {
   const SignalsForProgram signals;
-  const sigset_t caught = signals.caught();
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  posix_spawnattr_setsigdefault(&attributes, &caught);
-  pid_t process = 0;
-  const int error = posix_spawn(&process, file.c_str(), nullptr, &attributes, pointers_to(words).data(),
-                                pointers_to(environment).data());
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) throw UsageError(fmt::format("cannot run '{}': {}", file, std::strerror(error)));
-  running = process;
-  if (const int signal = early_signal) kill(process, signal);
+  HeldProcess process(file, words, environment, signals.caught());
+  if (prepare) prepare(process.id());
+  if (const int error = process.release(); error != 0)
+    throw UsageError(fmt::format("cannot run '{}': {}", file, std::strerror(error)));
+  running = process.id();
+  if (const int signal = early_signal) kill(process.id(), signal);
   int status = 0;
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(process.id(), &status, 0) < 0 && errno == EINTR) {
   }
   running = 0;
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -164,6 +182,57 @@ bool goes_with_process(const std::string& option) {
   return option == "--process" || option == "--seconds" || option == "--output" || option == "--frequency";
 }
 
+/// Samples the aborts of a program that record starts, as far as asked and possible.
+class Aborts {
+ public:
+  explicit Aborts(const RecordRequest& request) : is_asked_(request.abort_period.value_or(0) != 0) {
+    const std::uint64_t period = request.abort_period.value_or(kDefaultAbortPeriod);
+    if (period == 0) {
+      missing_ = "record was told to sample none";
+      return;
+    }
+    const auto events = doctor::transaction_events(htm::detect_cpu().has_rtm);
+    if (!events) {
+      is_missing("neither this CPU nor the kernel has an event of aborts");
+      return;
+    }
+    experiment::TransactionCodes codes{code_of(events->aborts), code_of(events->commits)};
+    if (events->cycles) codes.cycles = code_of(*events->cycles);
+    if (events->committed_cycles) codes.committed_cycles = code_of(*events->committed_cycles);
+    sampler_ = std::make_unique<experiment::AbortSampler>(codes, period);
+  }
+
+  /// Before the process executes the program.
+  void begin(pid_t process) {
+    if (sampler_ == nullptr) return;
+    const std::string why = sampler_->open(process);
+    if (why.empty()) return;
+    sampler_.reset();
+    is_missing(why);
+  }
+
+  profile::AbortEvents finish() {
+    if (sampler_ != nullptr) return sampler_->finish();
+    profile::AbortEvents nothing;
+    nothing.missing = missing_;
+    return nothing;
+  }
+
+ private:
+  static experiment::EventCode code_of(const doctor::PerfEventCode& event) {
+    return {event.type, {event.config[0], event.config[1], event.config[2]}};
+  }
+
+  void is_missing(const std::string& why) {
+    if (is_asked_) throw UsageError(fmt::format("--aborts: aborts cannot be sampled: {}", why));
+    missing_ = why;
+  }
+
+  const bool is_asked_;
+  std::string missing_;
+  std::unique_ptr<experiment::AbortSampler> sampler_;
+};
+
 struct Recorded {
   profile::Profile profile;
   int exit_code = 0;
@@ -179,9 +248,12 @@ Recorded record_natively(const RecordRequest& request, const Program& program) {
                std::to_string(request.call_paths));
   if (const std::string why = why_no_lock_is_replaced(program.file, Place::kNative); !why.empty())
     tell("record", no_lock_sentence(program.words.front(), "takes", why));
+  Aborts aborts(request);
   experiment::ActivitySampler sampler(directory.path(), distance_ms(request));
-  const int exit_code = run_to_end(program.file, program.words, environment);
+  const int exit_code = run_to_end(program.file, program.words, environment,
+                                   [&aborts](pid_t process) { aborts.begin(process); });
   Recorded recorded{sampler.finish(), exit_code};
+  recorded.profile.abort_events = aborts.finish();
   if (request.call_paths == 0) recorded.profile.paths_missing = "record was told to sample none";
   return recorded;
 }
@@ -247,6 +319,7 @@ ProfileFile record_process(const RecordRequest& request) {
   stops.await_end(process, request.seconds);
   file.profile = sampler.finish();
   file.profile.paths_missing = "it is of a process that ran already";
+  file.profile.abort_events.emplace().missing = file.profile.paths_missing;
   return file;
 }
 

@@ -14,6 +14,8 @@
 #include "cli/options/arguments.h"
 #include "cli/options/output_format.h"
 #include "cli/profile_file.h"
+#include "cli/show/aborts_json.h"
+#include "cli/show/aborts_text.h"
 #include "cli/show/html.h"
 #include "cli/show/paths_json.h"
 #include "cli/show/paths_text.h"
@@ -25,7 +27,7 @@ namespace elision::cli {
 namespace {
 
 constexpr const char* kRun = "the run";
-constexpr std::size_t kMostPaths = 5;
+constexpr std::size_t kMostPaths = 5, kMostAborts = 5;
 
 struct ReportRequest {
   std::string file = kDefaultProfile;
@@ -62,6 +64,7 @@ nlohmann::json report_json(const ProfileFile& file, const experiment::Block& blo
   json["time_intervals"] = time_intervals_json(file.profile);
   json["threads"] = threads_json(file.profile);
   json["call_paths"] = call_paths_json(file.profile);
+  json["abort_events"] = abort_events_json(file.profile);
   return json;
 }
 
@@ -82,12 +85,14 @@ std::string report(const ProfileFile& file, const experiment::Block& block, Outp
       return experiment::table_csv(experiment::locks_table(block));
     case OutputFormat::kMarkdown:
       return experiment::markdown_escaped(heading(file)) + "\n" + experiment::why_markdown(block, kRun) +
-             experiment::paths_markdown(file.profile, kMostPaths);
+             experiment::paths_markdown(file.profile, kMostPaths) +
+             experiment::aborts_markdown(file.profile, kMostAborts);
     case OutputFormat::kTable:
       break;
   }
   return paragraph("", heading(file), appearance.width) + experiment::why_text(block, appearance, kRun) +
-         experiment::paths_text(file.profile, kMostPaths, appearance) + changes(block, appearance);
+         experiment::paths_text(file.profile, kMostPaths, appearance) +
+         experiment::aborts_text(file.profile, kMostAborts, appearance) + changes(block, appearance);
 }
 
 /// Before the profile is read: a page in its place would be the end of it.

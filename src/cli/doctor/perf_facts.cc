@@ -111,6 +111,15 @@ std::optional<PerfEventCode> encode_event(const std::string& text,
   return code;
 }
 
+std::optional<PerfEventCode> event_of_pmu(const fs::path& pmu, const std::string& name) {
+  std::uint32_t type = 0;
+  const auto text = read_text(pmu / "events" / name);
+  if (!text || !parse_whole(read_text(pmu / "type").value_or(""), type)) return std::nullopt;
+  std::optional<PerfEventCode> code = encode_event(*text, texts_in(pmu / "format"));
+  if (code) code->type = type;
+  return code;
+}
+
 PerfFacts read_perf(const PerfOpen& open, const fs::path& root) {
   PerfFacts facts;
   int paranoid = 0;

@@ -25,6 +25,9 @@ int native_perf_open(const PerfEventCode& code);
 
 PerfFacts read_perf(const PerfOpen& open, const std::filesystem::path& root = "/");
 
+/// How the kernel names the event `name` of the PMU whose folder is `pmu`. Nothing: it knows none.
+std::optional<PerfEventCode> event_of_pmu(const std::filesystem::path& pmu, const std::string& name);
+
 /// "event=0x3c,in_tx=1" as numbers. `formats` says where each name's bits go ("config:0-7", "config:32");
 /// nothing if the text does not follow them.
 std::optional<PerfEventCode> encode_event(const std::string& text,

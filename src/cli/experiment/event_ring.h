@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// One event of perf_event_open with its ring buffer.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "profile/perf_records.h"
+
+namespace elision::cli::experiment {
+
+/// What an event has counted.
+struct EventCount {
+  std::uint64_t count = 0;
+  std::uint64_t enabled_ns = 0;
+  std::uint64_t running_ns = 0;  // of it: the event was on the CPU
+  std::uint64_t lost = 0;        // records
+};
+
+class Event {
+ public:
+  Event() = default;
+  Event(Event&& other) noexcept;
+  Event& operator=(Event&& other) noexcept;
+  ~Event();
+
+  /// Opens the event for `process`, on `cpu` (-1: any). Returns 0 or the errno. What older kernels do not
+  /// know of `attr` is left out.
+  int open(perf_event_attr attr, int process, int cpu);
+  /// Maps a ring as large as the kernel allows, at most 512 KB. Returns 0 or the errno.
+  int map_ring();
+  int descriptor() const { return descriptor_; }
+  /// Of its records. What the kernel did not know is not in them.
+  const profile::PerfLayout& layout() const { return layout_; }
+
+  /// Appends the records that are new to `bytes`, each whole.
+  void take(std::vector<std::uint8_t>& bytes);
+  EventCount count() const;
+
+ private:
+  void close_all();
+
+  int descriptor_ = -1;
+  profile::PerfLayout layout_;
+  perf_event_mmap_page* page_ = nullptr;
+  std::uint64_t ring_bytes_ = 0;  // of data
+};
+
+}  // namespace elision::cli::experiment
