@@ -65,6 +65,24 @@ def samples_of(profile):
     return sum(path["samples"] for path in profile["profile"].get("paths", [])) + profile["profile"].get("paths_lost", 0)
 
 
+# The library's causes (abi/counters.h), and those that the CPU's samples tell apart (profile/abort_account.h).
+CAUSES = {"conflict": ("conflict",), "capacity": ("capacity",), "lock-busy": ("lock-busy",), "explicit": ("explicit",), "other": ("instruction", "interrupt")}
+
+
+def abort_events_of(profile):
+    """Returns what a profile says of aborts: `samples` of the CPU's performance events, and what these and the lock library counted. A lost sample
+    stands for its period. Nothing if there were no events."""
+    events = profile["profile"].get("abort_events", {})
+    if "samples" not in events or events["missing"]:
+        return None
+    locks = profile["profile"]["locks"]
+    return {"samples": events["samples"], "lost": events["lost"], "sampled_aborts": events["sampled_aborts"] + events["lost"] * events["period"], "commits": events["commits"],
+            "cycles": events["cycles"], "counted_cycles": events["counted_cycles"],
+            "causes": {name: sum(events["by_cause"].get(one, 0) for one in of_samples) for name, of_samples in CAUSES.items()},
+            "library_commits": sum(lock["commits"] for lock in locks),
+            "library_causes": {name: sum(lock["aborts"].get(name, 0) for lock in locks) for name in CAUSES}}
+
+
 def _counted(name, result):
     """Returns a number that only the virtual machine counts."""
     totals = result["totals"]
@@ -200,7 +218,34 @@ def _segment_accesses(result):
     return _ratio(counts["segment_accesses"], counts["segments"], "segments")
 
 
-COUNTED = {"abort percent": _abort_percent, "part speed": _part_speed, "tries": _tries, "conflict percent": _conflict_percent,
+def _sampled_abort_percent(result):
+    """Returns the aborts that samples stand for, as a percentage of those that the library counted."""
+    events = _counted("abort_events", result)
+    return _percent(events["sampled_aborts"], sum(events["library_causes"].values()), "aborts")
+
+
+def _event_commit_percent(result):
+    """Returns the commits that the CPU's event counted, as a percentage of those that the library counted."""
+    events = _counted("abort_events", result)
+    return _percent(events["commits"], events["library_commits"], "commits")
+
+
+def _cause_error_percent(result):
+    """Returns how far the share of a cause in the samples lies from that in the library's counts, in points: the largest difference."""
+    events = _counted("abort_events", result)
+    sampled, exact = sum(events["causes"].values()), sum(events["library_causes"].values())
+    return max(abs(_percent(events["causes"][name], sampled, "samples") - _percent(events["library_causes"][name], exact, "aborts")) for name in CAUSES)
+
+
+def _weight_percent(result):
+    """Returns the cycles that samples of aborts stand for by their weights, as a percentage of those that the CPU counted."""
+    events = _counted("abort_events", result)
+    return _percent(events["cycles"], events["counted_cycles"], "cycles in transactions that aborted")
+
+
+COUNTED = {"sampled abort percent": _sampled_abort_percent, "event commit percent": _event_commit_percent, "cause error percent": _cause_error_percent,
+           "weight percent": _weight_percent, "abort samples": lambda result: _counted("abort_events", result)["samples"],
+           "abort percent": _abort_percent, "part speed": _part_speed, "tries": _tries, "conflict percent": _conflict_percent,
            "conflict share": _conflict_share,
            "capacity percent": _capacity_percent, "transaction percent": _percent_of_sections("attempt"), "waiting percent": _percent_of_sections("waiting", "speculating"),
            "section percent": _section_percent, "aborts a commit": _aborts_a_commit,

@@ -36,7 +36,10 @@ def run_cell(plan, key):
         if transactions := tm_counters.of_folder(pathlib.Path(folder)):
             totals["transactional_memory"] = transactions
         if (profile := pathlib.Path(folder) / f"statistics.json{claims.PROFILE_SUFFIX}").exists():
-            totals["profile_samples"] = claims.samples_of(json.loads(profile.read_text()))
+            recorded = json.loads(profile.read_text())
+            totals["profile_samples"] = claims.samples_of(recorded)
+            if events := claims.abort_events_of(recorded):
+                totals["abort_events"] = events
     result = {"output": done.stdout, "totals": totals, "seconds": seconds, **plan["tree"]}
     host.write_page(pathlib.Path(plan["folder"]) / f"{key}.json", json.dumps(result))
 

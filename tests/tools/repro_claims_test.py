@@ -160,6 +160,31 @@ def test_samples_are_those_of_call_paths():
         claims.METRICS["samples"]({"totals": {}})
 
 
+EVENTS = {"missing": "", "samples": 100, "lost": 3, "period": 10, "sampled_aborts": 940, "commits": 501, "cycles": 9000, "counted_cycles": 10000,
+          "by_cause": {"conflict": 800, "interrupt": 50, "instruction": 150}}
+RECORDED = {"profile": {"abort_events": EVENTS, "locks": [{"commits": 300, "aborts": {"conflict": 700, "other": 200}}, {"commits": 200, "aborts": {"conflict": 100}}]}}
+
+
+def test_samples_of_aborts_are_held_against_the_librarys_counts():
+    result = {"totals": {"abort_events": claims.abort_events_of(RECORDED)}}
+    assert claims.METRICS["sampled abort percent"](result) == pytest.approx(97)
+    assert claims.METRICS["event commit percent"](result) == pytest.approx(100.2)
+    assert claims.METRICS["cause error percent"](result) == pytest.approx(0)
+    assert claims.METRICS["weight percent"](result) == pytest.approx(90)
+    assert claims.METRICS["abort samples"](result) == 100
+    worse = copy.deepcopy(RECORDED)
+    worse["profile"]["locks"][1]["aborts"] = {"capacity": 100}
+    assert claims.METRICS["cause error percent"]({"totals": {"abort_events": claims.abort_events_of(worse)}}) == pytest.approx(10)
+
+
+def test_runs_without_samples_of_aborts_say_nothing_of_them():
+    assert claims.abort_events_of({"profile": {"locks": []}}) is None
+    assert claims.abort_events_of({"profile": {"locks": [], "abort_events": {**EVENTS, "missing": "no event"}}}) is None
+    for metric in ("sampled abort percent", "event commit percent", "cause error percent", "weight percent", "abort samples"):
+        with pytest.raises(claims.NotMeasured):
+            claims.METRICS[metric]({"totals": {}})
+
+
 def test_a_profiled_program_is_started_by_the_profiler():
     row = copy.deepcopy(TABLE.row)
     row["ours"] |= {"profiler": "-F 50", "settings": {"lock": "htm-5", "profiled": "no"}}
