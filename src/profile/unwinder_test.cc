@@ -163,15 +163,18 @@ bool read_registers(pid_t thread, DwarfRegisters& registers) {
   return true;
 }
 
-/// A child that stops after each instruction of do_much().
+/// A child that stops after each instruction of do_much(), whose stack has at least kLeastStack bytes.
 class Stepped {
  public:
+  static constexpr std::size_t kLeastStack = 16384;
   Stepped() : child_(fork()) {
     if (child_ == 0) {
       if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(kNotAllowed);
       std::raise(SIGSTOP);
+      volatile char below_this_frame[kLeastStack];  // where the stack begins, and what is on it, varies
+      below_this_frame[0] = 1;
       do_much();
-      _exit(0);
+      _exit(below_this_frame[0] - 1);
     }
     if (child_ > 0) waitpid(child_, &status_, 0);
   }
@@ -214,7 +217,7 @@ bool are_same(const Chain& a, const Chain& b) {
 /// By own rules from memory and from a copy of the stack, and by the library.
 TEST(CallsOfOthers, AreTheSameInEachWayAllOverAProgram) {
   constexpr unsigned kStride = 31;       // instructions from one comparison to the next
-  constexpr std::size_t kCopied = 8192;  // less than the child's stack has, with its environment
+  constexpr std::size_t kCopied = Stepped::kLeastStack / 2;
   Stepped child;
   if (child.is_not_allowed()) GTEST_SKIP() << "processes may not trace their children here";
   ASSERT_TRUE(child.is_stopped());
