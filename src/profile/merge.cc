@@ -235,6 +235,7 @@ class Merger {
   }
 
   Profile take() {
+    if (!knows_independent_samples_) sum_.independent_samples = {};
     take_locks();
     join_paths();
     if (sum_.abort_events) join_rows(sum_.abort_events->rows);
@@ -252,6 +253,7 @@ class Merger {
                               &Profile::faulted, &Profile::parked_ns, &Profile::paths_lost})
       sum_.*number += profile.*number;
     sum_.paths_missing = std::max(sum_.paths_missing, profile.paths_missing);  // one of those that differ
+    knows_independent_samples_ |= profile.independent_samples != std::array<double, kStates>{};
     for (std::size_t i = 0; i < kStates; ++i) {
       sum_.times[i] += profile.times[i];
       sum_.independent_samples[i] += profile.samples_of(static_cast<State>(i));
@@ -345,6 +347,7 @@ class Merger {
   }
 
   Profile sum_;
+  bool knows_independent_samples_ = false;  // any profile
   std::vector<LockSum> locks_;
   std::map<LockKey, std::size_t> lock_indices_;
   std::map<PlaceKey, std::size_t> frame_indices_;

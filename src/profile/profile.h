@@ -174,8 +174,8 @@ struct AbortEvents {
 struct Profile {
   bool exact = false;         // else from samples
   std::uint64_t samples = 0;  // of threads, if not exact
-  /// Independent samples from which the share of each state would be as sure (look_batches.h); 0: that is not
-  /// known, and all are taken as independent.
+  /// Independent samples from which the share of each state would be as sure (independent_samples.h); 0: that
+  /// is not known, and all are taken as independent.
   std::array<double, kStates> independent_samples{};
   bool acquisitions_estimated = false;
   double wall_ns = 0;              // of the run

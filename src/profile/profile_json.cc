@@ -356,7 +356,8 @@ ordered_json profile_json_without_lists(const Profile& profile) {
   ordered_json out = ordered_json::object();
   visit_profile(writer(out), profile);
   out["times_ns"] = times_json(profile.times);
-  if (!profile.exact) out["independent_samples"] = times_json(profile.independent_samples);
+  if (profile.independent_samples != std::array<double, kStates>{})
+    out["independent_samples"] = times_json(profile.independent_samples);
   out["paths_lost"] = profile.paths_lost;
   if (!profile.paths_missing.empty()) out["paths_missing"] = profile.paths_missing;
   if (profile.abort_events) out["abort_events"] = abort_events_json(*profile.abort_events);

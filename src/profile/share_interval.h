@@ -15,7 +15,7 @@ struct ShareInterval {
 
 /// Where the share of all time lies, with the confidence above, if `share` of `samples` is what was seen:
 /// Wilson's score interval (Journal of the American Statistical Association 22, 1927), which also holds for
-/// shares near 0 and 1. `samples` are independent ones: look_batches.h says how many a profile has.
+/// shares near 0 and 1. `samples` are independent ones: independent_samples.h says how many a profile has.
 ShareInterval interval_of_share(double share, double samples);
 
 }  // namespace elision::profile

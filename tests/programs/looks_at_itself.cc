@@ -98,7 +98,7 @@ void phases(std::mt19937& own) {
     }
     // The decision to go on is one thread's, between two barriers.
     static bool another;
-    if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD) another = goes_on();
+    if (pthread_barrier_wait(&barrier) != 0) another = goes_on();
     pthread_barrier_wait(&barrier);
     any = another;
   }

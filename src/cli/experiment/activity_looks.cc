@@ -60,6 +60,14 @@ std::uint64_t outermost(const abi::ThreadActivity& activity, const abi::SeenActi
   return seen.lock != 0 ? seen.lock : activity.entries[0].lock();
 }
 
+bool is_same(const abi::ThreadActivity& a, const abi::ThreadActivity& b) {
+  const auto same_entry = [](const abi::ActivityEntry& x, const abi::ActivityEntry& y) {
+    return x.word == y.word && x.site == y.site;
+  };
+  return a.position == b.position && a.taken_elsewhere == b.taken_elsewhere &&
+         std::equal(std::begin(a.entries), std::end(a.entries), std::begin(b.entries), same_entry);
+}
+
 /// What a thread does, and how many of its attempts at a lock have ended.
 struct Moment {
   abi::ThreadActivity activity;
@@ -271,7 +279,7 @@ void ActivityLooks::Process::look_at_thread(std::uint32_t slot) {
   if (!read_moment(slot, places, moment)) return;
   const abi::ThreadActivity& activity = moment.activity;
   // If its activity has changed since the first look, it has run, and sleeps at another place, if at all.
-  const bool sleeps = letter != 'R' && std::memcmp(&activity, &before, sizeof before) == 0;
+  const bool sleeps = letter != 'R' && is_same(activity, before);
   const abi::SeenActivity seen = abi::seen_activity(activity);
   const abi::HeldLocks held = abi::held_locks(activity);
   const State state = state_of(seen, sleeps);

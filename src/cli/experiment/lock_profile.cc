@@ -74,7 +74,7 @@ void keep_other_sites_of_users(Lock& lock) {
 }  // namespace
 
 void LockSamples::begin_look() {
-  batches_.add(look_);
+  independent_.add(look_);
   look_ = {};
 }
 
@@ -135,9 +135,9 @@ Profile LockSamples::profile(double thread_ns, const LockCountsByAddress& counts
   Profile profile;
   profile.samples = count_;
   profile.acquisitions_estimated = true;
-  profile::LookBatches batches = batches_;
-  batches.add(look_);
-  profile.independent_samples = batches.independent_samples();
+  profile::IndependentSamples independent = independent_;
+  independent.add(look_);
+  profile.independent_samples = independent.estimate();
   // Each sample stands for the same time of one thread.
   const double ns = count_ != 0 ? thread_ns / static_cast<double>(count_) : 0;
   for (std::size_t i = 0; i < profile::kStates; ++i) profile.times[i] = ns * static_cast<double>(states_[i]);

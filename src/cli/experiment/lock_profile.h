@@ -12,7 +12,7 @@
 
 #include "abi/thread_activity.h"
 #include "cli/experiment/lock_counters.h"
-#include "profile/look_batches.h"
+#include "profile/independent_samples.h"
 #include "profile/names.h"
 #include "profile/profile.h"
 
@@ -53,8 +53,8 @@ class LockSamples {
 
   std::uint64_t count_ = 0;
   std::array<std::uint64_t, profile::kStates> states_{};
-  profile::LookBatches batches_;
-  profile::LookBatches::Counts look_{};  // that goes on
+  profile::IndependentSamples independent_;
+  profile::IndependentSamples::Counts look_{};  // that goes on
   std::set<std::uint64_t> sites_;
   std::map<std::uint64_t, OfLock> locks_;
   double taken_ = 0, taken_anywhere_ = 0;  // of known outermost locks, and of others
