@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -120,7 +121,8 @@ void pass_on(int signal) {
   if (const pid_t process = running) kill(process, signal);
 }
 
-/// While it lives, signals end the program instead of this process.
+/// From its construction on, signals end the program instead of this process; also when the program has
+/// ended, so that the profile is named and written.
 class SignalsForProgram {
  public:
   SignalsForProgram() {
@@ -130,9 +132,6 @@ class SignalsForProgram {
       sigaction(kSignals[i], &action, &before_[i]);
       if (before_[i].sa_handler == SIG_IGN) sigaction(kSignals[i], &before_[i], nullptr);
     }
-  }
-  ~SignalsForProgram() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
   }
   SignalsForProgram(const SignalsForProgram&) = delete;
   SignalsForProgram& operator=(const SignalsForProgram&) = delete;
@@ -238,6 +237,27 @@ struct Recorded {
   int exit_code = 0;
 };
 
+/// What writes the profile while the program runs, so that it is there even if this process is killed; empty
+/// for outputs that are no regular files.
+experiment::ActivitySampler::Save saver(const RecordRequest& request, ProfileFile file,
+                                        const std::string& paths_missing) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(request.output, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return {};
+  if (is_standard_output(request.output)) return {};
+  return [output = request.output, file = std::move(file), paths_missing](profile::Profile profile) mutable {
+    file.profile = std::move(profile);
+    if (!paths_missing.empty()) file.profile.paths_missing = paths_missing;
+    try {
+      write_output(output, profile_text(file));
+    } catch (const UsageError&) {  // the last one says so
+    }
+  };
+}
+
+constexpr const char* kNoneWanted = "record was told to sample none";
+constexpr const char* kRanAlready = "it is of a process that ran already";
+
 Recorded record_natively(const RecordRequest& request, const Program& program) {
   const TempDirectory directory;
   std::vector<std::string> environment = copy_environment(environ);
@@ -248,13 +268,15 @@ Recorded record_natively(const RecordRequest& request, const Program& program) {
                std::to_string(request.call_paths));
   if (const std::string why = why_no_lock_is_replaced(program.file, Place::kNative); !why.empty())
     tell("record", no_lock_sentence(program.words.front(), "takes", why));
+  const char* const missing = request.call_paths == 0 ? kNoneWanted : "";
   Aborts aborts(request);
-  experiment::ActivitySampler sampler(directory.path(), distance_ms(request));
+  experiment::ActivitySampler sampler(directory.path(), distance_ms(request),
+                                      saver(request, {program.words, kNative, request.design, {}}, missing));
   const int exit_code = run_to_end(program.file, program.words, environment,
                                    [&aborts](pid_t process) { aborts.begin(process); });
   Recorded recorded{sampler.finish(), exit_code};
   recorded.profile.abort_events = aborts.finish();
-  if (request.call_paths == 0) recorded.profile.paths_missing = "record was told to sample none";
+  if (request.call_paths == 0) recorded.profile.paths_missing = missing;
   return recorded;
 }
 
@@ -281,7 +303,7 @@ Recorded record_virtually(const RecordRequest& request, const Program& program) 
   return {experiment::profile_of_process(busiest->at("lock_times"), directory.path()), exit_code};
 }
 
-/// While it lives, signals that ask to stop are kept for await_end().
+/// While it lives, signals that ask to stop are kept for await_end(). Further ones do nothing.
 class StopsKept {
  public:
   StopsKept() {
@@ -289,7 +311,11 @@ class StopsKept {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&stops_, signal);
     pthread_sigmask(SIG_BLOCK, &stops_, &before_);
   }
-  ~StopsKept() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ~StopsKept() {
+    constexpr timespec kNow{0, 0};
+    while (sigtimedwait(&stops_, nullptr, &kNow) > 0) continue;
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
   StopsKept(const StopsKept&) = delete;
   StopsKept& operator=(const StopsKept&) = delete;
 
@@ -310,16 +336,16 @@ class StopsKept {
 };
 
 /// Profiles a process that runs already.
-ProfileFile record_process(const RecordRequest& request) {
-  const StopsKept stops;
+ProfileFile record_process(const RecordRequest& request, const StopsKept& stops) {
   const experiment::AttachedProcess process(static_cast<std::uint32_t>(request.process));
   const TempDirectory directory;
   ProfileFile file{process.command(), kNative, process.design(), {}};
-  experiment::ActivitySampler sampler(directory.path(), process, distance_ms(request));
+  experiment::ActivitySampler sampler(directory.path(), process, distance_ms(request),
+                                      saver(request, file, kRanAlready));
   stops.await_end(process, request.seconds);
   file.profile = sampler.finish();
-  file.profile.paths_missing = "it is of a process that ran already";
-  file.profile.abort_events.emplace().missing = file.profile.paths_missing;
+  file.profile.paths_missing = kRanAlready;
+  file.profile.abort_events.emplace().missing = kRanAlready;
   return file;
 }
 
@@ -343,6 +369,9 @@ std::string with_process_id(std::string name) {
 void check_request(const CLI::App& app, const RecordRequest& request, const Arguments& arguments) {
   if (request.process == 0) {
     if (request.seconds != 0) throw UsageError("--seconds goes with --process");
+    for (const char* const option : {"--frequency", "--call-paths"})
+      if (!request.machine.empty() && app.count(option) != 0)
+        throw UsageError(fmt::format("{} is for this CPU: a virtual machine counts everything", option));
     return;
   }
   if (!arguments.program.empty())
@@ -373,8 +402,11 @@ int record_verb(const Words& words) {
   std::optional<Program> program;
   if (request.process == 0) program = program_of(required_program(arguments, "record"));
   int exit_code = 0;
+  std::optional<StopsKept> stops;  // until the profile is written
+  if (!program) stops.emplace();
   or_discard(request.output, [&] {
-    const ProfileFile file = program ? record_program(request, *program, exit_code) : record_process(request);
+    const ProfileFile file =
+        program ? record_program(request, *program, exit_code) : record_process(request, *stops);
     write_output(request.output, profile_text(file));
     return 0;
   });

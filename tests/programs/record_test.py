@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 
@@ -60,6 +61,27 @@ def test_native_profile_has_samples(place, elision):
     assert [lock["kind"] for lock in report["why"]["locks"]]
 
 
+def test_recorder_inside_the_virtual_machine(place, elision):
+    """It looks at a guest process from another one. Its looks and the program have clocks of their own, so it runs until there are
+    enough samples."""
+    seconds = 0.01
+    while True:
+        words = [elision.workload("onelock"), "--structure", "map", "--threads", "4", "--seconds", str(seconds)]
+        ending = place.run("vm", "--machine", MACHINE[1], "--", elision.binary, "record", "-F", "10000", "--", *words)
+        assert ending.status == 0, ending.stderr
+        report = report_of(place)
+        if report["why"] is not None:
+            break
+        seconds *= 2
+    assert report["where"] == "native" and report["why"]["basis"] == "sampled"
+    lock, = report["why"]["locks"]
+    assert lock["file"] == "onelock.cc", "by the program's memory map"
+    assert report["why"]["time"]["waiting"] > 0.2 and report["why"]["time"]["blocked"] > 0
+    profile = json.loads((place.root / "elision.profile").read_text())["profile"]
+    assert profile["most_threads"] == 5
+    assert profile["paths"] and profile["paths_lost"] == 0
+
+
 @pytest.mark.parametrize("words, status", [(["sh", "-c", "exit 7"], 7), (["sh", "-c", "kill -9 $$"], 128 + signal.SIGKILL)])
 def test_record_ends_as_the_program_and_has_a_profile(place, words, status):
     assert place.run("record", "--", *words).status == status
@@ -77,6 +99,49 @@ def test_signals_go_to_the_program(place):
     assert recorder.wait() == 5
     recorder.stdout.close()
     assert (place.root / "elision.profile").exists()
+
+
+def test_profile_is_there_if_the_recorder_is_killed(place, running):
+    """It is written while the program runs, whole each time; the program runs on."""
+    process = running("sections", "1000", ELISION_LOCK="tatas")
+    file = place.root / "elision.profile"
+    with place.started("record", "-p", process.pid, "-F", "2000") as recorder:
+        while not file.exists():
+            assert recorder.poll() is None
+        recorder.kill()
+        recorder.wait()
+    assert process.poll() is None
+    report = report_of(place)
+    assert report["program"][1:] == ["sections", "1000"] and report["why"]["basis"] == "sampled"
+    assert [lock["title"] for lock in report["why"]["locks"]]
+    assert "ran already" in json.loads(file.read_text())["profile"]["paths_missing"]
+    for left in place.temporary.iterdir():  # nobody was there to remove it
+        shutil.rmtree(left)
+
+
+@pytest.mark.parametrize("kind", ["program", "process"])
+def test_interrupts_do_not_lose_the_profile(place, running, kind):
+    """From the first one on they come all the time, also while functions are named and the profile is written."""
+    if kind == "process":
+        words = ["record", "-p", running("sections", "1000", ELISION_LOCK="tatas").pid]
+    else:
+        words = ["record", "--", "sh", "-c", "trap '' INT; echo ready; read line"]
+    recorder = subprocess.Popen([place.elision.binary, *map(str, words)], cwd=place.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(place.temporary)})
+    if kind == "process":
+        while not list(place.temporary.iterdir()):  # it looks
+            assert recorder.poll() is None
+    else:
+        assert recorder.stdout.readline() == "ready\n"
+        recorder.send_signal(signal.SIGINT)
+        recorder.stdin.write("\n")
+        recorder.stdin.flush()
+    while recorder.poll() is None and not (place.root / "elision.profile").exists():
+        recorder.send_signal(signal.SIGINT)
+    _, errors = recorder.communicate()
+    assert recorder.returncode == 0, errors
+    assert "wrote elision.profile" in errors
+    assert report_of(place)["why"] is None or kind == "process"
 
 
 @pytest.mark.parametrize("content, named", [("", "is no profile"), ("{", "is no profile"), ("[1]", "is no profile"), ('{"format": "other"}', "is no profile"),
@@ -192,7 +257,9 @@ def test_process_that_cannot_be_profiled(place, running, environment, words, mes
     (("--seconds", "3", "--", "true"), "--seconds goes with --process"),
     (("-p", "1", "--", "true"), "exclude each other"),
     (("-p", "1", "--seconds", "-3"), "--seconds"),
+    ((*MACHINE, "-F", "100", "--", "true"), "--frequency is for this CPU"),
+    (("--vm", "no-such-machine", "--call-paths", "500", "--", "true"), "--call-paths is for this CPU"),
 ])
-def test_bad_words_for_a_process(place, words, message):
+def test_bad_words(place, words, message):
     expect_refused(place.run("record", *words), message)
     assert not (place.root / "elision.profile").exists()

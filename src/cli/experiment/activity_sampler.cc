@@ -4,16 +4,83 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 
 #include "cli/experiment/activity_looks.h"
 
 namespace elision::cli::experiment {
+namespace {
+
+using Clock = ActivityLooks::Clock;
+
+/// Names profiles and saves them, while the looks go on.
+class Saver {
+ public:
+  explicit Saver(ActivitySampler::Save save) : save_(std::move(save)) {
+    if (save_) thread_ = std::thread([this] { save_until_stopped(); });
+  }
+  ~Saver() { stop(); }
+  Saver(const Saver&) = delete;
+  Saver& operator=(const Saver&) = delete;
+
+  bool is_due(Clock::time_point now) {
+    if (!save_) return false;
+    const std::lock_guard guard(mutex_);
+    return !next_ && now >= due_;
+  }
+  void hand_over(ActivityLooks::Collected collected) {
+    {
+      const std::lock_guard guard(mutex_);
+      next_ = std::move(collected);
+    }
+    wake_.notify_all();
+  }
+  /// Returns when the save in progress is complete.
+  void stop() {
+    {
+      const std::lock_guard guard(mutex_);
+      stopped_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void save_until_stopped() {
+    constexpr std::chrono::seconds kLeastDistance{5};
+    constexpr int kDistanceInCosts = 50;
+    std::unique_lock guard(mutex_);
+    for (;;) {
+      wake_.wait(guard, [this] { return stopped_ || next_; });
+      if (stopped_) return;
+      ActivityLooks::Collected collected = *next_;
+      guard.unlock();
+      const Clock::time_point begin = Clock::now();
+      save_(ActivityLooks::named(std::move(collected)));
+      const Clock::time_point end = Clock::now();
+      guard.lock();
+      due_ = end + std::max<Clock::duration>(kLeastDistance, kDistanceInCosts * (end - begin));
+      next_.reset();
+    }
+  }
+
+  const ActivitySampler::Save save_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::optional<ActivityLooks::Collected> next_;  // until it is saved
+  Clock::time_point due_ = Clock::now() + std::chrono::seconds(1);
+  bool stopped_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
 
 struct ActivitySampler::Impl {
   template <class... Where>
-  explicit Impl(double mean_ms, const Where&... where) : distance_ms(mean_ms), looks(where...) {
+  explicit Impl(double mean_ms, Save save, const Where&... where)
+      : distance_ms(mean_ms), looks(where...), saver(std::move(save)) {
     looker = std::thread([this] { look_until_stopped(); });
   }
   ~Impl() { stop(); }
@@ -25,10 +92,10 @@ struct ActivitySampler::Impl {
     }
     wake.notify_all();
     if (looker.joinable()) looker.join();
+    saver.stop();
   }
 
   void look_until_stopped() {
-    using Clock = ActivityLooks::Clock;
     std::mt19937 random(1);
     std::exponential_distribution<double> distance(1 / distance_ms);
     Clock::time_point before = Clock::now();
@@ -40,22 +107,24 @@ struct ActivitySampler::Impl {
       const Clock::time_point now = Clock::now();
       looks.look(now, now - before);
       before = now;
+      if (saver.is_due(now)) saver.hand_over(looks.collect());
     }
   }
 
   const double distance_ms;
   ActivityLooks looks;
+  Saver saver;
   std::mutex mutex;
   std::condition_variable wake;
   bool stopped = false;
   std::thread looker;
 };
 
-ActivitySampler::ActivitySampler(const std::filesystem::path& directory, double distance_ms)
-    : impl_(std::make_unique<Impl>(distance_ms, directory)) {}
+ActivitySampler::ActivitySampler(const std::filesystem::path& directory, double distance_ms, Save save)
+    : impl_(std::make_unique<Impl>(distance_ms, std::move(save), directory)) {}
 ActivitySampler::ActivitySampler(const std::filesystem::path& directory, const AttachedProcess& process,
-                                 double distance_ms)
-    : impl_(std::make_unique<Impl>(distance_ms, directory, process)) {}
+                                 double distance_ms, Save save)
+    : impl_(std::make_unique<Impl>(distance_ms, std::move(save), directory, process)) {}
 ActivitySampler::~ActivitySampler() = default;
 
 profile::Profile ActivitySampler::finish() {
