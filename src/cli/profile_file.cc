@@ -189,11 +189,13 @@ std::string members_text(const nlohmann::ordered_json& object, const char* inden
 }  // namespace
 
 std::string place_of(const ProfileFile& file) {
+  if (file.where == kPerf) return "the CPU where perf recorded it";
   return file.where == kNative ? "this CPU" : "virtual " + file.where;
 }
 
 std::string heading_of(const ProfileFile& file) {
-  return fmt::format("{} on {} under {}, {}", quoted_for_shell(file.program), place_of(file), file.design,
+  const std::string design = file.design == kUnknownDesign ? "" : " under " + file.design;
+  return fmt::format("{} on {}{}, {}", quoted_for_shell(file.program), place_of(file), design,
                      experiment::format_seconds(1e-9 * file.profile.wall_ns));
 }
 

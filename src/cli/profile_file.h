@@ -17,10 +17,14 @@ inline constexpr const char* kDefaultProfile = "elision.profile";
 /// Larger files are refused, and not written.
 inline constexpr std::size_t kMostProfileBytes = std::size_t{1} << 30;
 
+/// In place of a machine and of a lock design: in profiles that `elision import` made.
+inline constexpr const char* kPerf = "perf";
+inline constexpr const char* kUnknownDesign = "unknown";
+
 struct ProfileFile {
   std::vector<std::string> program;  // its words
-  std::string where;                 // "native", or the name of the virtual machine
-  std::string design;
+  std::string where;                 // "native", the name of the virtual machine, or kPerf
+  std::string design;                // its name, or kUnknownDesign
   profile::Profile profile;
 };
 

@@ -27,6 +27,8 @@ namespace elision::cli {
 namespace {
 
 constexpr const char* kRun = "the run";
+constexpr const char* kFromPerf =
+    "perf does not record what threads do at locks. These are its call paths and aborts.";
 constexpr std::size_t kMostPaths = 5, kMostAborts = 5;
 
 struct ReportRequest {
@@ -84,13 +86,16 @@ std::string report(const ProfileFile& file, const experiment::Block& block, Outp
     case OutputFormat::kCsv:
       return experiment::table_csv(experiment::locks_table(block));
     case OutputFormat::kMarkdown:
-      return experiment::markdown_escaped(heading(file)) + "\n" + experiment::why_markdown(block, kRun) +
-             experiment::paths_markdown(file.profile, kMostPaths) +
+      return experiment::markdown_escaped(heading(file)) + "\n" +
+             (file.where == kPerf ? std::string("\n") + kFromPerf + "\n" : "") +
+             experiment::why_markdown(block, kRun) + experiment::paths_markdown(file.profile, kMostPaths) +
              experiment::aborts_markdown(file.profile, kMostAborts);
     case OutputFormat::kTable:
       break;
   }
-  return paragraph("", heading(file), appearance.width) + experiment::why_text(block, appearance, kRun) +
+  const std::string note = file.where == kPerf ? paragraph("", kFromPerf, appearance.width) : "";
+  return paragraph("", heading(file), appearance.width) + note +
+         experiment::why_text(block, appearance, kRun) +
          experiment::paths_text(file.profile, kMostPaths, appearance) +
          experiment::aborts_text(file.profile, kMostAborts, appearance) + changes(block, appearance);
 }
@@ -106,7 +111,8 @@ void check_page(const ReportRequest& request) {
 // If the page goes to standard output, the report goes to standard error.
 void show(const ReportRequest& request) {
   const ProfileFile file = read_profile(request.file);
-  const experiment::Block block = experiment::block_of_run(file.profile, file.design);
+  experiment::Block block = experiment::block_of_run(file.profile, file.design);
+  if (file.where == kPerf) block.unexplained.reset();
   if (!request.html_file.empty())
     write_output(request.html_file, html_page(viewer_page(), report_json(file, block)));
   const bool is_taken = !request.html_file.empty() && is_standard_output(request.html_file);

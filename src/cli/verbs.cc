@@ -19,6 +19,7 @@ const std::vector<Verb>& verbs() {
       {"export", "write the call paths of a recorded profile for other tools", export_verb, export_app},
       {"diff", "show what differs between two profiles", diff_verb, diff_app},
       {"merge", "make one profile of those of several processes", merge_verb, merge_app},
+      {"import", "make a profile of a file of Linux's perf record", import_verb, import_app},
       {"run", "run a program natively under one lock design", run_verb, run_app},
       {"vm", "run a program on a described multicore with hardware transactions, in virtual time", vm_verb,
        vm_app},

@@ -25,6 +25,7 @@ int annotate_verb(const Words& words);
 int export_verb(const Words& words);
 int diff_verb(const Words& words);
 int merge_verb(const Words& words);
+int import_verb(const Words& words);
 int doctor_verb(const Words& words);
 int machines_verb(const Words& words);
 int help_verb(const Words& words);
@@ -39,6 +40,7 @@ std::unique_ptr<CLI::App> annotate_app();
 std::unique_ptr<CLI::App> export_app();
 std::unique_ptr<CLI::App> diff_app();
 std::unique_ptr<CLI::App> merge_app();
+std::unique_ptr<CLI::App> import_app();
 std::unique_ptr<CLI::App> doctor_app();
 std::unique_ptr<CLI::App> machines_app();
 

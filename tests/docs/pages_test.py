@@ -29,7 +29,7 @@ def test_options_of_run_have_rows_and_rows_options(options_of_locks):
     assert options_of_table("run") == options_of_locks
 
 
-@pytest.mark.parametrize("verb, others", [("vm", []), ("compare", []), ("record", ["report"]), ("annotate", []), ("export", []), ("diff", []), ("merge", [])])
+@pytest.mark.parametrize("verb, others", [("vm", []), ("compare", []), ("record", ["report"]), ("annotate", []), ("export", []), ("diff", []), ("merge", []), ("import", [])])
 def test_options_have_rows_and_rows_options(elision, verb, others, options_of_locks):
     """Options of the locks have their rows in the table of run. `others` are verbs of the same page."""
     known = set().union(*(options_of_help(elision, each) for each in [verb, *others]))

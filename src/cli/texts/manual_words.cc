@@ -164,6 +164,19 @@ ManualWords merge() {
       .examples = {{"One profile of all ranks:", "elision merge -o all.profile rank-*.profile"}}};
 }
 
+ManualWords import_words() {
+  return {
+      .paragraphs =
+          {"Samples of CPU cycles or of a clock become call paths, and those of RTM_RETIRED.ABORTED become "
+           "aborts, with their causes, weights and instructions. perf must have recorded call paths with "
+           "--call-graph, and aborts with --weight and --transaction.",
+           "Names come from the programs and libraries under the paths that the file names."},
+      .exit_codes = {{"0", "The profile was written."}, kBadUsage},
+      .examples = {{"Where does a program spend its time, and where do its transactions abort?",
+                    "perf record --call-graph dwarf --weight --transaction -e cycles:u,cpu/tx-abort/upp -- "
+                    "./server && elision import && elision report"}}};
+}
+
 ManualWords machines() {
   return {
       .paragraphs =
@@ -183,7 +196,8 @@ ManualWords manual_words(const std::string& verb) {
   static const std::map<std::string, ManualWords (*)()> kWords = {
       {"", whole_command},      {"compare", compare},   {"run", run},       {"vm", vm},
       {"doctor", doctor},       {"machines", machines}, {"record", record}, {"report", report},
-      {"export", export_words}, {"annotate", annotate}, {"diff", diff},     {"merge", merge}};
+      {"export", export_words}, {"annotate", annotate}, {"diff", diff},     {"merge", merge},
+      {"import", import_words}};
   const auto words = kWords.find(verb);
   if (words == kWords.end())
     throw std::logic_error("texts/manual_words.cc has no words for the verb " + verb);
