@@ -259,6 +259,7 @@ constexpr const char* kNoneWanted = "record was told to sample none";
 constexpr const char* kRanAlready = "it is of a process that ran already";
 
 Recorded record_natively(const RecordRequest& request, const Program& program) {
+  Aborts aborts(request);
   const TempDirectory directory;
   std::vector<std::string> environment = copy_environment(environ);
   set_lock_variables(environment, request.design, request.lock);
@@ -269,7 +270,6 @@ Recorded record_natively(const RecordRequest& request, const Program& program) {
   if (const std::string why = why_no_lock_is_replaced(program.file, Place::kNative); !why.empty())
     tell("record", no_lock_sentence(program.words.front(), "takes", why));
   const char* const missing = request.call_paths == 0 ? kNoneWanted : "";
-  Aborts aborts(request);
   experiment::ActivitySampler sampler(directory.path(), distance_ms(request),
                                       saver(request, {program.words, kNative, request.design, {}}, missing));
   const int exit_code = run_to_end(program.file, program.words, environment,
@@ -369,7 +369,7 @@ std::string with_process_id(std::string name) {
 void check_request(const CLI::App& app, const RecordRequest& request, const Arguments& arguments) {
   if (request.process == 0) {
     if (request.seconds != 0) throw UsageError("--seconds goes with --process");
-    for (const char* const option : {"--frequency", "--call-paths"})
+    for (const char* const option : {"--frequency", "--call-paths", "--aborts"})
       if (!request.machine.empty() && app.count(option) != 0)
         throw UsageError(fmt::format("{} is for this CPU: a virtual machine counts everything", option));
     return;
