@@ -56,7 +56,7 @@ constexpr std::uint64_t kConflict = PERF_TXN_TRANSACTION | PERF_TXN_CONFLICT;
 
 TEST_F(AbortAccountTest, SectionsAreTheCallersOfTheLibrary) {
   add(0x1100, kConflict, 100, 10, {0x8010, 0x8020, 0x1200, 0x1300});
-  add(0x1100, kConflict, 300, 10, {0x8044, 0x1200, 0x1300});
+  add(0x1100, kConflict, 300, 10, {0x3000, 0x8044, 0x1200, 0x1300});  // in code that the library calls
   add(0x1100, kConflict, 50, 10, {0x1400, 0x1300});
   const AbortEvents events = account_.events(images_, nullptr);
   ASSERT_EQ(events.rows.size(), 2u);
