@@ -132,7 +132,8 @@ void Access::take_early(Cpu& cpu, const EarlyRequest& early) {
   if (!make_room(request, cpu, place)) return;
   std::uint64_t hot_until;
   LineTransfer transfer = transfer_line(request, cpu, place, hot_until);
-  const std::uint64_t arrival = now + transfer.latency_cycles - std::min(transfer.latency_cycles, early.spent);
+  const std::uint64_t arrival =
+      now + transfer.latency_cycles - std::min(transfer.latency_cycles, early.spent);
   grant(cpu, place, transfer, arrival, hot_until);
   note_flight(cpu, place.entry, transfer, early.kind == AccessKind::kLoad, now, arrival);
   const bool for_this_try = cpu.transaction.active && cpu.first_lines.again;

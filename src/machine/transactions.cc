@@ -107,9 +107,9 @@ void Transactions::abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, 
 }
 
 /// Another CPU has ended the transaction. The core gives no other line of it away until it has rolled back:
-/// requests for them wait. This is not documented. It is what lets two transactions with two common lines go on aborting each
-/// other, and two with one common line not (mutual_aborts in repro/silicon): the second line comes so late
-/// that the aborted transaction, which tries again, takes back the first one in time.
+/// requests for them wait. This is not documented. It is what lets two transactions with two common lines go
+/// on aborting each other, and two with one common line not (mutual_aborts in repro/silicon): the second line
+/// comes so late that the aborted transaction, which tries again, takes back the first one in time.
 void Transactions::hold_lines_of_aborted(Cpu& victim, LineAddr taken, Cycles until) {
   for (std::uint32_t i = 0; i < victim.transaction.line_count; ++i) {
     const ReadWriteSets& sets = directory.read_write_sets_by_index(victim.transaction.lines[i]);

@@ -216,7 +216,7 @@ bool are_same(const Chain& a, const Chain& b) {
 
 /// By own rules from memory and from a copy of the stack, and by the library.
 TEST(CallsOfOthers, AreTheSameInEachWayAllOverAProgram) {
-  constexpr unsigned kStride = 31;       // instructions from one comparison to the next
+  constexpr unsigned kStride = 31;  // instructions from one comparison to the next
   constexpr std::size_t kCopied = Stepped::kLeastStack / 2;
   Stepped child;
   if (child.is_not_allowed()) GTEST_SKIP() << "processes may not trace their children here";
