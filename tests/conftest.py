@@ -2,6 +2,7 @@
 """What all tests in Python share: the build under test, seeds and designs as parameters, skips as ctest knows them, and failures
 that say how to repeat them."""
 
+import json
 import os
 import pathlib
 import shlex
@@ -73,6 +74,13 @@ def elision(build):
     found = support.Elision(build)
     assert found.binary.exists(), f"{build} has no bin/elision: run make build"
     return found
+
+
+@pytest.fixture(scope="session")
+def cpu_has_rtm(elision):
+    """Whether this CPU's transactions can commit, hidden or not."""
+    cpu = json.loads(elision.run("doctor", "--json", environment={"ELISION_HIDE_RTM": ""}).stdout)["cpu"]
+    return cpu["rtm"] and not cpu["rtm_always_abort"]
 
 
 @pytest.fixture(scope="session")

@@ -23,11 +23,6 @@ def shown(report):
     return report(ELISION_HIDE_RTM="")
 
 
-@pytest.fixture
-def cpu_has_rtm(shown):
-    return shown["cpu"]["rtm"] and not shown["cpu"]["rtm_always_abort"]
-
-
 def names(remarks):
     return [remark["name"] for remark in remarks]
 

@@ -40,10 +40,11 @@ def test_libitm_stays_the_programs_own(elision, program, folder, mode):
 
 
 @pytest.mark.parametrize("mode", OWN_MODES)
-def test_run_says_what_the_cpu_lacks(elision, program, mode):
+def test_run_says_what_the_cpu_lacks(elision, cpu_has_rtm, program, mode):
     ending = elision.run("run", "--tm", mode, "--", program, environment={"ELISION_TM_VERBOSE": "1", "ELISION_HIDE_RTM": "1"})
     assert ending.status == 0
-    note = f"elision run: this CPU has no live hardware transactions (ELISION_HIDE_RTM=1 hides them); {mode} is serial here"
+    hidden = " (ELISION_HIDE_RTM=1 hides them)" if cpu_has_rtm else ""
+    note = f"elision run: this CPU has no live hardware transactions{hidden}; {mode} is serial here"
     assert ending.stderr.startswith(note) == (mode != "serial")
     assert ending.stderr.endswith("elision-tm: mode serial, no RTM\n")
 
@@ -154,13 +155,14 @@ def test_comparison_gives_the_retry_rule_to_modes_that_have_one(elision, folder)
     assert " run --tm hle --tm-retry hint -- " in ending.stdout
 
 
-def test_native_comparison_leaves_out_what_needs_hardware(elision, folder):
+def test_native_comparison_leaves_out_what_needs_hardware(elision, cpu_has_rtm, folder):
     words = ("compare", "--tm", "default", "--machine", "native", "--runs", "1", "--threads", "2", "--ignore-output")
     ending = elision.run(*words, "--json", folder / "c.json", "--", *listed(elision), environment={"ELISION_HIDE_RTM": "1"})
     assert ending.status == 0
     (block,) = json.loads((folder / "c.json").read_text())["blocks"]
     states = {row["design"]: (row["state"], row.get("remark", "")) for row in block["rows"]}
-    left_out = ("not-run", "needs hardware transactions, which ELISION_HIDE_RTM=1 hides")
+    reason = "ELISION_HIDE_RTM=1 hides" if cpu_has_rtm else "this CPU does not have"
+    left_out = ("not-run", f"needs hardware transactions, which {reason}")
     assert states == {**{m: ("good", "") for m in (*METHODS, "serial")}, **{m: left_out for m in ("hle", "hle-scm", "ale")}}
 
 
