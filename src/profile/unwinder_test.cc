@@ -163,18 +163,23 @@ bool read_registers(pid_t thread, DwarfRegisters& registers) {
   return true;
 }
 
-/// A child that stops after each instruction of do_much(), whose stack has at least kLeastStack bytes.
+/// The end of this process's first stack, which a child has, too.
+std::uint64_t end_of_stack() {
+  std::ifstream map("/proc/self/maps");
+  for (std::string line; std::getline(map, line);)
+    if (line.ends_with("[stack]")) return std::stoull(line.substr(line.find('-') + 1), nullptr, 16);
+  return 0;
+}
+
+/// A child that stops after each instruction of do_much().
 class Stepped {
  public:
-  static constexpr std::size_t kLeastStack = 16384;
   Stepped() : child_(fork()) {
     if (child_ == 0) {
       if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(kNotAllowed);
       std::raise(SIGSTOP);
-      volatile char below_this_frame[kLeastStack];  // where the stack begins, and what is on it, varies
-      below_this_frame[0] = 1;
       do_much();
-      _exit(below_this_frame[0] - 1);
+      _exit(0);
     }
     if (child_ > 0) waitpid(child_, &status_, 0);
   }
@@ -217,7 +222,7 @@ bool are_same(const Chain& a, const Chain& b) {
 /// By own rules from memory and from a copy of the stack, and by the library.
 TEST(CallsOfOthers, AreTheSameInEachWayAllOverAProgram) {
   constexpr unsigned kStride = 31;  // instructions from one comparison to the next
-  constexpr std::size_t kCopied = Stepped::kLeastStack / 2;
+  constexpr std::uint64_t kMostCopied = 8192;
   Stepped child;
   if (child.is_not_allowed()) GTEST_SKIP() << "processes may not trace their children here";
   ASSERT_TRUE(child.is_stopped());
@@ -228,13 +233,14 @@ TEST(CallsOfOthers, AreTheSameInEachWayAllOverAProgram) {
   Unwinder own(names, read), by_library(names_for_library, read, Unwinder::Steps::kByLibrary);
   unsigned compared = 0, copied = 0, different = 0;
   std::size_t longest = 0;
+  const std::uint64_t stack_end = end_of_stack();
   for (std::uint64_t instruction = 0; child.is_stopped(); ++instruction) {
     if (instruction % kStride == 0) {
       DwarfRegisters registers;
       ASSERT_TRUE(read_registers(child.child(), registers));
       const Chain ours = own.backtrace(registers, nullptr, kMost);
       bool same = are_same(ours, by_library.backtrace(registers, nullptr, kMost));
-      std::vector<std::uint8_t> stack(kCopied);
+      std::vector<std::uint8_t> stack(std::min(kMostCopied, stack_end - registers[kDwarfStackPointer]));
       if (child.read(registers[kDwarfStackPointer], stack.data(), stack.size())) {
         ++copied;
         const StackBytes bytes{stack.data(), stack.size()};
