@@ -106,7 +106,8 @@ void Access::take_early(Cpu& cpu, const EarlyRequest& early) {
                         .line = early.line,
                         .kind = early.kind,
                         .now = Cycles(early.due),
-                        .address_ready = Cycles(0)};
+                        .address_ready = Cycles(0),
+                        .is_early = true};
   const std::uint64_t now = early.due;
   Core& core = *cpu.core;
   Place place{.entry = directory.find(early.line),

@@ -68,6 +68,7 @@ struct Request {
   /// before a store (Reply::hidden_by), and the caller keeps that value of a store (Reply::hides).
   bool in_one_line = false;
   bool is_prefetch = false;       // by the hardware: the program did not ask for the line
+  bool is_early = false;          // the program has not asked for the line yet (early_requests.cc)
   std::uint64_t instruction = 0;  // address of the load instruction, for the stride prefetcher; 0: none
   /// The access may reach this far. If it would reach farther, the reply is kNeedsOrder.
   Reach most = Reach::kMachine;
@@ -119,8 +120,10 @@ struct RemoteAbort {
   LineAddr line;
   CpuId requester;
   bool by_prefetch;  // the requester's access was to another line
-  Cycles now;        // of the conflict, when the victim's state is restored
-  Cycles resume;     // the victim goes on
+  bool by_early_request;
+  bool writes;    // the request is for a store or an atomic
+  Cycles now;     // of the conflict, when the victim's state is restored
+  Cycles resume;  // the victim goes on
 };
 
 /// The engine's side of an access that concerns another CPU's transaction.

@@ -103,7 +103,15 @@ void Transactions::abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, 
   const Cycles resume = request.now + abort_cost();
   hold_lines_of_aborted(victim, line, resume);
   abort_own(victim, cause, request.now);
-  sink.on_abort({CpuId(victim.id), cause, line, request.cpu, request.is_prefetch, request.now, resume});
+  sink.on_abort({.victim = CpuId(victim.id),
+                 .cause = cause,
+                 .line = line,
+                 .requester = request.cpu,
+                 .by_prefetch = request.is_prefetch,
+                 .by_early_request = request.is_early,
+                 .writes = request.kind != AccessKind::kLoad,
+                 .now = request.now,
+                 .resume = resume});
 }
 
 /// Another CPU has ended the transaction. The core gives no other line of it away until it has rolled back:

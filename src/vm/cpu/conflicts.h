@@ -38,6 +38,17 @@ class TransactionAccesses {
     return {};
   }
 
+  /// The first access to the line by this transaction or, if it has made none yet, by the last one that did
+  /// and is not forgotten: what a try that begins again is about to do (machine/early_requests.cc).
+  Access expected_in(LineAddr line) const {
+    if (const Access made = first_in(line); made.size != 0) return made;
+    const First* newest = nullptr;
+    for (const First& first : places_[set_of(line)])
+      if (first.line == line && (newest == nullptr || first.transaction > newest->transaction))
+        newest = &first;
+    return newest == nullptr ? Access{} : newest->access;
+  }
+
  private:
   struct First {
     LineAddr line{};

@@ -23,6 +23,20 @@ TEST(TransactionAccesses, KnowsTheFirstToEachLineOfThisTransaction) {
   EXPECT_EQ(accesses->first_in(LineAddr(5)).pc, 3u);
 }
 
+TEST(TransactionAccesses, ExpectsWhatEarlierTriesDid) {
+  const auto accesses = std::make_unique<TransactionAccesses>();
+  EXPECT_EQ(accesses->expected_in(LineAddr(5)).size, 0u);
+  accesses->note(access(5, 1));
+  accesses->clear();
+  EXPECT_EQ(accesses->expected_in(LineAddr(5)).pc, 1u);
+  EXPECT_EQ(accesses->expected_in(LineAddr(6)).size, 0u);
+  accesses->note(access(5, 2));
+  EXPECT_EQ(accesses->expected_in(LineAddr(5)).pc, 2u);
+  accesses->clear();
+  accesses->clear();
+  EXPECT_EQ(accesses->expected_in(LineAddr(5)).pc, 2u) << "a try that was ended before it came to the line";
+}
+
 TEST(TransactionAccesses, LinesAtRegularDistancesDoNotForgetEachOther) {
   constexpr std::uint64_t kLines = 64, kBegin = 0x418785;
   for (std::uint64_t distance = 1; distance <= 1 << 16; distance *= 2) {

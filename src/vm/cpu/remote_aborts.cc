@@ -35,20 +35,29 @@ bool is_under_other_locks(const Cpu& cpu, std::uint64_t lock) {
   return under_any;
 }
 
-/// Notes which accesses met in `line`.
-void note_conflict(Cpu& victim, LineAddr line, const Cpu& requester, bool by_prefetch) {
+/// The access for which `requester` has asked for the line of `abort`. Without size: not known.
+Access requesting_access(const machine::RemoteAbort& abort, const Cpu& requester) {
+  if (abort.by_prefetch) return access_of(requester);
+  return abort.by_early_request ? requester.evidence->accesses.expected_in(abort.line)
+                                : part_in(abort.line, access_of(requester));
+}
+
+/// Notes which accesses met in the line.
+void note_conflict(Cpu& victim, const Cpu& requester, const machine::RemoteAbort& abort) {
   if (victim.evidence == nullptr || &victim == &requester) return;
+  const LineAddr line = abort.line;
+  const bool by_prefetch = abort.by_prefetch;
   ConflictNote& note = victim.evidence->note;
   note = {.is_new = true,
           .line = line,
-          .victim = victim.evidence->accesses.first_in(line),
-          .other = by_prefetch ? access_of(requester) : part_in(line, access_of(requester)),
+          .victim = victim.evidence->accesses.expected_in(line),
+          .other = requesting_access(abort, requester),
           .other_prefetched = by_prefetch,
           .other_under_other_locks = is_under_other_locks(requester, victim.evidence->lock),
           .other_thread = requester.thread != nullptr ? requester.thread->tid : 0};
   if (by_prefetch || note.other.size == 0) return;
-  note.other_writes = requester.access_check->kind != static_cast<std::uint8_t>(machine::AccessKind::kLoad);
-  if (requester.in_transaction) note.other_first = requester.evidence->accesses.first_in(line);
+  note.other_writes = abort.writes;
+  if (requester.in_transaction) note.other_first = requester.evidence->accesses.expected_in(line);
 }
 
 }  // namespace
@@ -56,7 +65,7 @@ void note_conflict(Cpu& victim, LineAddr line, const Cpu& requester, bool by_pre
 void RemoteAborts::on_abort(const machine::RemoteAbort& abort) {
   Cpu& cpu = *helper_context.cpus[abort.victim.value];
   if (abort.cause == machine::HardwareAbort::kConflict && abort.requester.value < helper_context.cpu_count)
-    note_conflict(cpu, abort.line, *helper_context.cpus[abort.requester.value], abort.by_prefetch);
+    note_conflict(cpu, *helper_context.cpus[abort.requester.value], abort);
   roll_back(cpu, abort.cause, 0, abort.resume);
   if (cpu.in_heap) helper_context.ordering->moved(cpu);
 }
