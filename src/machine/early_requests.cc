@@ -132,7 +132,9 @@ void Access::take_early(Cpu& cpu, const EarlyRequest& early) {
   place.takes = takes_line(request, cpu, place.entry);
   if (!make_room(request, cpu, place)) return;
   std::uint64_t hot_until;
+  const CpuCounts before = cpu.counts;
   LineTransfer transfer = transfer_line(request, cpu, place, hot_until);
+  cpu.counts = before;  // they are those of accesses
   const std::uint64_t arrival =
       now + transfer.latency_cycles - std::min(transfer.latency_cycles, early.spent);
   grant(cpu, place, transfer, arrival, hot_until);
