@@ -48,7 +48,7 @@ std::vector<std::string> program_in(const std::vector<std::string>& command, con
   throw UsageError(fmt::format("'{}' {}", path, why));
 }
 
-/// What a reader should know about the result; empty: nothing.
+/// Returns the remarks that the user should read about the result; empty if there are none.
 std::string remarks_of(const profile::PerfFile& file, const profile::PerfImport& imported) {
   std::string text;
   const auto add = [&text](const std::string& remark) { text += (text.empty() ? "" : "; ") + remark; };

@@ -13,10 +13,10 @@ class Access : public InstructionFetch {
   Reply access(Request request);
 
   // --- early_requests.cc ---
-  /// The transaction of `cpu` begins at `now`. If it tries again, its core asks early for the lines of the
-  /// tries before.
+  /// A transaction of `cpu` has begun at `now`. If it repeats an aborted one, reads and requests the lines
+  /// that the earlier tries touched first.
   void repeat_first_lines(Cpu& cpu, Cycles now);
-  /// The request that is due next takes its line.
+  /// Serves the early request that is due next.
   void arrive();
   void forget_early_requests();
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that no access waits for.
+// Early requests: requests for lines that no access waits for.
 //
 // A core that waits for a line goes on within its reorder window, and asks for the lines that it needs next.
 // The model's CPU stands still meanwhile, so it does not know those lines. Where it matters most it can know:
 // a transaction that tries again touches the lines of the try before. At its begin the core therefore reads
 // those lines of the first reorder window that it has, and asks for the others. Such a request gets there
 // later, like an access that waits (Coherence::travel), and ends the transactions that it conflicts with. It
-// also gets there if its own transaction was aborted on the way.
+// arrives even if its own transaction has been aborted meanwhile.
 //
 // Two transactions with two common lines so go on aborting each other (mutual_aborts in repro/silicon): each
 // has one line, asks for the other one, and aborts. With accesses alone, the first of the two requests would
 // find that the other CPU waits and has read nothing yet.
 //
-// The lines of the last try belong to the next transaction of the CPU, unless the CPU makes an atomic in
-// between: then it has taken the lock.
+// The CPU's next transaction counts as another try of the aborted one, unless the CPU executes an atomic
+// outside of a transaction in between: then it has taken the lock.
 #include <algorithm>
 
 #include "machine/access.h"
@@ -54,8 +54,8 @@ bool Access::is_elsewhere(const Cpu& cpu, LineAddr line, bool written) const {
   return false;
 }
 
-/// Until when an access waits whose line has been asked for early; 0: it does not. It finds the line in the
-/// core then.
+/// Returns when the early request for the line of this access arrives, or 0 if none is on its way. The access
+/// waits until then, and finds the line in the core.
 std::uint64_t Access::wait_for_early_request(const Request& request, Cpu& cpu) {
   EarlyRequest* const early = cpu.early.find(request.line);
   if (early == nullptr) return 0;
@@ -99,8 +99,8 @@ void Access::forget_early_requests() {
   set_next_arrival();
 }
 
-/// The request is there. It waits on if the line is on its way to another CPU, and is dropped if there is no
-/// room for the line.
+/// Serves a request at its due time. Postpones it while the line is on its way to another CPU, and drops it
+/// if L1 has no room for the line.
 void Access::take_early(Cpu& cpu, const EarlyRequest& early) {
   const Request request{.cpu = CpuId(cpu.id),
                         .line = early.line,
@@ -134,7 +134,7 @@ void Access::take_early(Cpu& cpu, const EarlyRequest& early) {
   std::uint64_t hot_until;
   const CpuCounts before = cpu.counts;
   LineTransfer transfer = transfer_line(request, cpu, place, hot_until);
-  cpu.counts = before;  // they are those of accesses
+  cpu.counts = before;  // the counts are of accesses, and this is none
   const std::uint64_t arrival =
       now + transfer.latency_cycles - std::min(transfer.latency_cycles, early.spent);
   grant(cpu, place, transfer, arrival, hot_until);

@@ -205,13 +205,13 @@ class Model {
   /// memory and registers.
   Cycles abort(CpuId cpu, Cycles now, HardwareAbort cause);
 
-  /// When the next request gets there that no access waits for (early_requests.cc), or kNever. Valid as long
-  /// as the model is.
+  /// The time at which the next early request (early_requests.cc) arrives, or kNever. The reference lives as
+  /// long as the model.
   const Cycles& next_arrival() const;
-  /// That request takes its line now: other CPUs' transactions may abort. To be called, with every CPU's
-  /// clock up to next_arrival(), before anything that contract 1 names at a later time.
+  /// Serves that request, which may abort transactions. The caller runs all CPUs up to next_arrival() first,
+  /// and calls this before it does anything of contract 1 at a later time.
   void arrive();
-  /// Such requests are dropped: their CPUs stand still, or their process is another one.
+  /// Drops all early requests, when CPUs are put aside or the process is a new one.
   void forget_early_requests();
 
   /// True, once, if the running transaction of `cpu` is to abort spuriously. Drawn at its begin.

@@ -55,7 +55,7 @@ struct Journey {
   AccessKind kind = AccessKind::kLoad;
 };
 
-/// The lines that the tries of one transaction touched first, in the order in which they touched them.
+/// The first lines that a transaction and its repetitions touched, in that order.
 struct FirstLines {
   static constexpr unsigned kMost = 8;
   struct Touch {
@@ -69,7 +69,7 @@ struct FirstLines {
   bool again = false;            // a try was aborted, and the next transaction is taken for another one
 };
 
-/// A request for a line that is on its way without an access that waits for it (early_requests.cc).
+/// A request that travels while no access waits for it (early_requests.cc).
 struct EarlyRequest {
   LineAddr line = kNoLine;
   AccessKind kind = AccessKind::kLoad;

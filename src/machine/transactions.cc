@@ -115,9 +115,9 @@ void Transactions::abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, 
 }
 
 /// Another CPU has ended the transaction. The core gives no other line of it away until it has rolled back:
-/// requests for them wait. This is not documented. It is what lets two transactions with two common lines go
-/// on aborting each other, and two with one common line not (mutual_aborts in repro/silicon): the second line
-/// comes so late that the aborted transaction, which tries again, takes back the first one in time.
+/// requests for them wait. This is not documented, but explains why two transactions go on aborting each
+/// other if they have two common lines, and not if they have one (mutual_aborts in repro/silicon): the second
+/// line comes so late that the aborted transaction takes the first one back before the other one commits.
 void Transactions::hold_lines_of_aborted(Cpu& victim, LineAddr taken, Cycles until) {
   for (std::uint32_t i = 0; i < victim.transaction.line_count; ++i) {
     const ReadWriteSets& sets = directory.read_write_sets_by_index(victim.transaction.lines[i]);
@@ -191,7 +191,7 @@ void Transactions::drop_aborted_line(Cpu& cpu, std::uint32_t slot) {
   core.l1.remove(slot);
 }
 
-/// The transaction touches `line` at `now`, which brings it into its read or write set.
+/// Records that the transaction touches `line` at `now`, if it is one of its first lines.
 void Transactions::note_first_line(Cpu& cpu, LineAddr line, Cycles now, bool write) {
   FirstLines& first = cpu.first_lines;
   for (unsigned i = 0; i < first.count; ++i) {
@@ -203,7 +203,8 @@ void Transactions::note_first_line(Cpu& cpu, LineAddr line, Cycles now, bool wri
   first.touches[first.count++] = {line, cpu.load_misses.work(now.value) - first.begin_work, write};
 }
 
-/// A request gets there although the transaction of the access that made it has been aborted.
+/// The transaction of `cpu` aborts at `now`. If one of its accesses waits for a request that travels, the
+/// request goes on as an early one.
 void Transactions::leave_request_on_its_way(Cpu& cpu, Cycles now) {
   const Journey& journey = cpu.journey;
   if (journey.at == Journey::At::kNowhere || journey.line == kNoLine || journey.due <= now.value) return;

@@ -55,7 +55,7 @@ class Transactions : public CoreCaches {
   /// the requester's own transaction needs it.
   bool end_transactions_of_evicted(const Request& request, Cpu& cpu, std::uint32_t entry);
   void note_first_line(Cpu& cpu, LineAddr line, Cycles now, bool write);
-  /// Sends a request that no access waits for, unless `cpu` has sent one for the line or too many.
+  /// Sends an early request, unless `cpu` has one for the line already or has as many as it can.
   void request_early(Cpu& cpu, const EarlyRequest& request);
   /// The reply to an access that found no room: it aborts the requester's own transaction.
   Reply aborted_by(const Request& request, Cpu& cpu, HardwareAbort cause);

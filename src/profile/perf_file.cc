@@ -29,7 +29,7 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == 104);
 
-/// The value at `at`. False: the bytes end before.
+/// Reads the value at `at`. Returns false if the bytes end before it.
 template <class Value>
 bool copy(std::string_view bytes, std::uint64_t at, Value& value) {
   if (at > bytes.size() || bytes.size() - at < sizeof value) return false;

@@ -16,7 +16,7 @@ constexpr std::uint64_t kLeastContext = static_cast<std::uint64_t>(PERF_CONTEXT_
 constexpr unsigned kRegisterOrder[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8};
 static_assert(std::size(kRegisterOrder) == std::tuple_size_v<DwarfRegisters>);
 
-/// Takes values from the front of bytes. After one that is not there, nothing is.
+/// Reads values from the start of the bytes. After the first value that is missing, all reads fail.
 class Reader {
  public:
   explicit Reader(PerfBytes bytes) : rest_(bytes) {}
@@ -39,7 +39,7 @@ class Reader {
     rest_ = rest_.subspan(count);
     return bytes;
   }
-  /// `count` words, if there are so many and not more than `most`.
+  /// Reads `count` words. Fails if the record has fewer or if `count` exceeds `most`.
   std::vector<std::uint64_t> words(std::uint64_t count, std::uint64_t most) {
     good_ = good_ && count <= most;
     const PerfBytes bytes = take_bytes(good_ ? count * kWord : 0);

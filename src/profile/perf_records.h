@@ -55,7 +55,7 @@ struct PerfSample {
   PerfBytes stack;                      // a copy from its stack pointer on, in the record
 };
 
-/// The sample in `record`, a whole record with its header. Nothing if its parts do not fit.
+/// Parses a sample. `record` is a whole record with its header. Returns nothing if its fields do not fit.
 std::optional<PerfSample> read_sample(PerfBytes record, const PerfLayout& layout);
 
 /// A mapping of a file or of other memory (PERF_RECORD_MMAP and MMAP2).
@@ -84,10 +84,11 @@ std::optional<PerfFork> read_fork(PerfBytes record);
 /// The number of records that were lost before this one (PERF_RECORD_LOST, LOST_SAMPLES).
 std::optional<std::uint64_t> read_losses(PerfBytes record);
 
-/// The header of the record at the start of `bytes`. Nothing if it is no whole record.
+/// Returns the header of the record at the start of `bytes`, or nothing if the record is cut short.
 std::optional<perf_event_header> read_header(PerfBytes bytes);
 
-/// The time of a record in nanoseconds, from its sample or the ids at its end. 0: it has none.
+/// Returns the time of a record in nanoseconds, from its sample or from the ids at its end, or 0 if the
+/// record has no time.
 std::uint64_t time_of_record(PerfBytes record, const PerfLayout& layout);
 
 }  // namespace elision::profile

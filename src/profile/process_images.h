@@ -50,7 +50,7 @@ class ProcessImages {
   static constexpr std::size_t kMost = 1 << 12;
   static constexpr std::size_t kMostMappings = 1 << 16;  // of all together
 
-  /// Takes in a record of a mapping, a fork or an execve. False: the record is another one.
+  /// Applies a record of a mapping, a fork or an execve. Returns false for any other record.
   bool add(PerfBytes record);
 
   /// The number of the process's image now.

@@ -8,10 +8,10 @@
 
 namespace elision::profile {
 
-/// What a symbol of Rust's scheme "v0" means, without the hashes of crates and the types of constants;
-/// nothing if it is none of that scheme. The grammar is that of RFC 2603
-/// (https://rust-lang.github.io/rfcs/2603). Symbols come from any file: one of any length takes time and
-/// memory that are bounded.
+/// Demangles a symbol of Rust's "v0" scheme, as RFC 2603 describes it
+/// (https://rust-lang.github.io/rfcs/2603). Leaves out the hashes of crates and the types of constants.
+/// Returns nothing for any other symbol. Time and memory are bounded for symbols of any length, because a
+/// symbol may come from any file.
 std::optional<std::string> rust_name(std::string_view symbol);
 
 }  // namespace elision::profile

@@ -25,7 +25,8 @@ int native_perf_open(const PerfEventCode& code);
 
 PerfFacts read_perf(const PerfOpen& open, const std::filesystem::path& root = "/");
 
-/// How the kernel names the event `name` of the PMU whose folder is `pmu`. Nothing: it knows none.
+/// Returns the kernel's encoding of the event `name` of the PMU in folder `pmu`, or nothing if it has no such
+/// event.
 std::optional<PerfEventCode> event_of_pmu(const std::filesystem::path& pmu, const std::string& name);
 
 /// "event=0x3c,in_tx=1" as numbers. `formats` says where each name's bits go ("config:0-7", "config:32");

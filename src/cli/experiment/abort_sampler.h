@@ -34,7 +34,7 @@ struct EventCode {
 struct TransactionCodes {
   EventCode aborts;   // RTM_RETIRED.ABORTED
   EventCode commits;  // RTM_RETIRED.COMMIT
-  // Cycles in transactions, and in those of them that commit. Nothing: not known.
+  // Cycles in transactions, and in committed ones; empty if the CPU does not count them.
   std::optional<EventCode> cycles{}, committed_cycles{};
 };
 

@@ -243,9 +243,9 @@ bool ActivityLooks::Process::read_moment(std::uint32_t slot, const std::vector<o
   return true;
 }
 
-/// Waits for the end of an attempt and returns whether it aborted: what changes first in the counts tells.
-/// Nothing: it goes on for long, or more attempts have ended meanwhile. Their number would not tell the
-/// times: an attempt that aborts is shorter.
+/// Waits for the end of an attempt. Returns whether it aborted, by which count changes first, or nothing if
+/// the attempt takes too long or more than one attempt has ended. Counts alone would not do: an aborted
+/// attempt takes less time than a committed one.
 std::optional<bool> ActivityLooks::Process::end_of_attempt(std::uint32_t slot,
                                                            const std::vector<off_t>& places,
                                                            const Moment& seen) {

@@ -26,8 +26,8 @@ class Event {
   Event& operator=(Event&& other) noexcept;
   ~Event();
 
-  /// Opens the event for `process`, on `cpu` (-1: any). Returns 0 or the errno. What older kernels do not
-  /// know of `attr` is left out.
+  /// Opens the event for `process` on `cpu` (-1 for any CPU). Returns 0 or the errno. Drops fields of `attr`
+  /// that an older kernel does not know.
   int open(perf_event_attr attr, int process, int cpu);
   /// Maps a ring as large as the kernel allows, at most 512 KB. Returns 0 or the errno.
   int map_ring();

@@ -15,14 +15,14 @@ class HeldProcess {
   /// UsageError if there is no room for a process.
   HeldProcess(const std::string& file, const std::vector<std::string>& words,
               const std::vector<std::string>& environment, const sigset_t& to_reset);
-  /// A process that has not been released ends.
+  /// Ends the process if it has not been released.
   ~HeldProcess();
   HeldProcess(const HeldProcess&) = delete;
   HeldProcess& operator=(const HeldProcess&) = delete;
 
   pid_t id() const { return id_; }
-  /// Lets it execute the program. 0, or the errno of execve; then the process has ended. A process that a
-  /// signal has ended meanwhile is left for wait().
+  /// Lets the process execute the program. Returns 0, or the errno of execve after the process has ended. If
+  /// a signal has ended it, returns 0 and leaves its status to waitpid().
   int release();
 
  private:

@@ -38,8 +38,9 @@ class TransactionAccesses {
     return {};
   }
 
-  /// The first access to the line by this transaction or, if it has made none yet, by the last one that did
-  /// and is not forgotten: what a try that begins again is about to do (machine/early_requests.cc).
+  /// Returns the transaction's first access to the line. If it has not accessed the line yet, returns the
+  /// first access of the latest transaction that did: a repeated try has the line in its sets before its
+  /// access (machine/early_requests.cc).
   Access expected_in(LineAddr line) const {
     if (const Access made = first_in(line); made.size != 0) return made;
     const First* newest = nullptr;

@@ -52,8 +52,8 @@ AccessStep access_range(Cpu& cpu, std::uint64_t address, std::uint64_t size, mac
                         Cycles address_ready, Cycles& ready, std::uint64_t instruction = 0,
                         bool alone = false);
 
-/// Tells the model of requests that arrive before the earliest CPU in the heap goes on. Each CPU that has a
-/// thread is in the heap.
+/// Lets the model serve the early requests that arrive before the earliest CPU in the heap runs. All CPUs
+/// with a thread must be in the heap.
 void let_requests_arrive();
 
 /// Exchanges a line's contents with what HelperContext::shown_old_of has kept of it.

@@ -31,8 +31,7 @@ class Ordering {
   /// How far a CPU may run ahead of the earliest one.
   void set_run_ahead(Cycles run_ahead) { run_ahead_ticks_ = run_ahead.value << kTickShift; }
 
-  /// `next` is when the model has to be told that a request arrives (Model::next_arrival). It must outlive
-  /// this object.
+  /// `next` is the time of the next early request (Model::next_arrival). It must outlive this object.
   void set_arrivals(const Cycles& next) { next_arrival_ = &next; }
   /// A request arrives before the earliest CPU in the heap goes on.
   bool arrival_is_due() const {

@@ -35,7 +35,7 @@ bool is_under_other_locks(const Cpu& cpu, std::uint64_t lock) {
   return under_any;
 }
 
-/// The access for which `requester` has asked for the line of `abort`. Without size: not known.
+/// Returns the access for which `requester` has asked for the line, without size if it is not known.
 Access requesting_access(const machine::RemoteAbort& abort, const Cpu& requester) {
   if (abort.by_prefetch) return access_of(requester);
   return abort.by_early_request ? requester.evidence->accesses.expected_in(abort.line)

@@ -36,7 +36,8 @@ constexpr std::uint64_t kWindowBytes = [] {
 }();
 constexpr int kReadAttempts = 1000;
 
-/// When the host's process started, in ticks since boot; 0: there is none (proc(5), field 22 of stat).
+/// Returns the start time of a host process, in clock ticks since boot (field 22 of stat, proc(5)), or 0 if
+/// no such process exists.
 std::uint64_t host_start_of(int host_pid) {
   char text[1024] = {};
   std::snprintf(text, sizeof text, "/proc/%d/stat", host_pid);

@@ -25,7 +25,8 @@ class ProcessBoard {
   /// Room for a part: 32,768 threads, 87,381 mappings, and more arguments than execve takes.
   static constexpr std::uint64_t kPartBytes[kParts] = {2u << 20, 2u << 20, 12u << 20};
 
-  /// Opens the board of the image before this one. `inherited` < 0: there is none yet.
+  /// Opens the board that this process had before execve. `inherited` is its descriptor, or negative if this
+  /// process has had no board.
   explicit ProcessBoard(int inherited);
 
   /// Creates the board, before the first child.
@@ -45,7 +46,8 @@ class ProcessBoard {
   /// then it is empty.
   char* publish(Part part, const std::string& bytes);
 
-  /// A part of the process with this host number; nothing if it has no entry or ended while it wrote.
+  /// Reads a part of the process with this host process ID. Returns nothing if it has no entry, or ended in
+  /// the middle of a write.
   std::optional<std::string> read(int host_pid, Part part) const;
   /// Host numbers of all entries. Some may have ended.
   std::vector<int> host_pids() const;

@@ -33,7 +33,7 @@ void append_text(std::string& bytes, const std::string& text) {
   bytes += text;
 }
 
-/// Takes values off the front of what append() made. Once it fails, all that it returns is empty.
+/// Reads values in the order in which append() wrote them. After the first failure every value is empty.
 class Reader {
  public:
   explicit Reader(const std::string& bytes) : bytes_(bytes) {}

@@ -37,13 +37,15 @@ struct ShownProcess {
 };
 
 ShownProcess shown_self(const Process& process);
-/// Another process of the run by the host's number; nothing if it has ended or is not one of the run.
+/// Returns another process of the run by its host process ID, or nothing if it has ended or belongs to no
+/// process of the run.
 std::optional<ShownProcess> shown_process(const Process& process, int host_pid);
-/// The host's number of the other process of the run that has this thread; 0: there is none.
+/// Returns the host's process ID of the other process of the run to which thread `tid` belongs, or 0 if no
+/// other process has that thread.
 int host_process_of_thread(const Process& process, int tid);
 
-/// Each publishes what has changed, for others to see; cheap where there are no others. In a vfork child
-/// nothing: all but its number is its parent's until it calls execve.
+/// These publish what has changed. They cost little while the process is alone. They do nothing in a vfork
+/// child, which is its parent but for its process ID until it calls execve.
 void publish_threads(Process& process);
 void publish_program(Process& process);
 void publish_regions(Process& process);

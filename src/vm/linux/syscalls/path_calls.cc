@@ -117,7 +117,7 @@ SyscallOutcome list_threads(Call& call, const std::vector<ShownThread>& threads)
   return list_folder(call, std::move(names), DT_DIR);
 }
 
-/// The guest process whose folder of threads `folder` of the host is, or nothing.
+/// Returns the guest process whose threads are in the host's folder `folder`, or nothing.
 std::optional<ShownProcess> process_of_task_folder(const Process& process, const std::string& folder) {
   int host_pid = 0, end = 0;
   if (std::sscanf(folder.c_str(), "/proc/%d/task%n", &host_pid, &end) != 1 ||

@@ -186,7 +186,8 @@ constexpr struct {
     {"/stat", status_line},          {"/statm", memory_pages},   {"/status", status_text},
 };
 
-/// Takes a number that a '/' or the end follows off the front of `text`; 0: there is none.
+/// Parses a number at the start of `text`, up to a '/' or the end, and removes it from `text`. Returns 0 and
+/// removes nothing if `text` does not start with such a number.
 int take_number(std::string_view& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -196,7 +197,7 @@ int take_number(std::string_view& text) {
   return number;
 }
 
-/// Whether `text` begins with the name, and a '/' or the end follows; takes it off then.
+/// If `text` starts with `name`, followed by a '/' or the end, removes the name and returns true.
 bool take_name(std::string_view& text, std::string_view name) {
   if (!text.starts_with(name) || (text.size() > name.size() && text[name.size()] != '/')) return false;
   text.remove_prefix(name.size());
@@ -219,7 +220,7 @@ ProcPath named_by(const Process& process, int number) {
   return {.host_pid = host_pid != 0 ? host_pid : number, .tid = host_pid != 0 ? number : 0};
 }
 
-/// The scheduler's letter for the host's process; 0: there is none.
+/// Returns the state letter of a host process (proc(5)), or 0 if the process does not exist.
 char host_state_of(const std::string& folder) {
   const std::string text = host_file(folder + "/stat");
   const std::size_t name_end = text.rfind(") ");

@@ -19,18 +19,18 @@ struct ProcPath {
   std::string rest = {};  // behind the process and, if it exists, the thread: empty, or begins with '/'
 };
 
-/// `path` taken apart; nothing if it names no process.
+/// Splits `path`. Returns nothing if it names no process.
 std::optional<ProcPath> proc_path(const Process& process, const std::string& path);
 
-/// Where the host has it. The host has one thread a process, whose files stand for those of each guest
-/// thread.
+/// Returns the path of the same file on the host. The host has one thread for each process, whose files stand
+/// for those of all guest threads.
 std::string on_host(const ProcPath& path);
 
-/// The guest's contents of the file; nothing if they are the host's, or if the host does not let this process
-/// read them.
+/// Returns what the guest reads from the file. Returns nothing if that is what the host has, or if the host
+/// does not let this process read it.
 std::optional<std::string> process_file(const Process& process, const ProcPath& path);
 
-/// The program for /proc/PID/exe of a guest process, else nothing.
+/// Returns the program of a guest process for /proc/PID/exe, or nothing for any other path.
 std::optional<std::string> executable_of(const Process& process, const ProcPath& path);
 
 }  // namespace elision::vm

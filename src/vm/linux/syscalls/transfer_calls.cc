@@ -456,7 +456,8 @@ long copy_page(const Call& call, int host_pid, std::vector<iovec>& to, std::vect
   return static_cast<long>(size);
 }
 
-/// The host's number of another process by its number or that of one of its threads; negative: there is none.
+/// Returns the host's process ID of the process that has `number` as its own ID or as the ID of one of its
+/// threads, or a negative value if no process has.
 int host_process_of(const Process& process, int number) {
   if (number <= 0) return -1;
   if (number < kMostHostNumbers || number == kRootPid) return process.ids.to_host(number);
