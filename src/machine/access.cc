@@ -169,7 +169,10 @@ template <Reach reach>
     return reply;
   }
   if (cpu.early.count != 0) [[unlikely]]
-    if (const std::uint64_t due = wait_for_early_request(request, cpu)) return wait_until(due);
+    if (const std::uint64_t due = wait_for_early_request(request, cpu)) {
+      if (atomic) cpu.atomic_due = due;
+      return wait_until(due);
+    }
   const Reply reply = coherent_access(request, cpu, found.l1_slot, found.l2_slot);
   if (atomic && reply.verdict == Reply::Verdict::kWait) cpu.atomic_due = reply.clock.value;
   return reply;

@@ -18,7 +18,7 @@ class Access : public InstructionFetch {
   void repeat_first_lines(Cpu& cpu, Cycles now);
   /// Serves the early request that is due next.
   void arrive();
-  void forget_early_requests();
+  void forget_tries();
 
  private:
   /// The slots that hold a line in L1 and L2, if they were looked up already.
@@ -57,7 +57,6 @@ class Access : public InstructionFetch {
   LineTransfer transfer_line(const Request& request, Cpu& cpu, Place& place, std::uint64_t& hot_until);
 
   // --- early_requests.cc ---
-  bool is_elsewhere(const Cpu& cpu, LineAddr line, bool written) const;
   std::uint64_t wait_for_early_request(const Request& request, Cpu& cpu);
   void take_early(Cpu& cpu, const EarlyRequest& early);
   void set_next_arrival();

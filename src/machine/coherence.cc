@@ -91,7 +91,8 @@ std::uint64_t Coherence::pass_unseen_store(const Request& request, Cpu& cpu, std
   return latency;
 }
 
-bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& until) {
+bool Coherence::must_queue(const Request& request, const Cpu& cpu, std::uint32_t entry,
+                           std::uint64_t& until) {
   Directory::Entry& line = directory.entry(entry);
   const std::uint64_t now = request.now.value;
   hear_of_stores(cpu, entry, request.line, now);
@@ -115,9 +116,15 @@ bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry,
   // One cycle apart, in the order in which they came. The first one gets the line, and the others come back
   // in the same order.
   until = line.busy_until + line.waiting;
+  if (line.waiting < kMaxCpus) ++line.waiting;
+  return true;
+}
+
+bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& until) {
+  if (!must_queue(request, cpu, entry, until)) return false;
+  const std::uint64_t now = request.now.value;
   if (const Cpu* owner = may_hide(request, cpu, entry))
     until = std::min(until, std::max(now + 1, owner->unseen.arrival));
-  if (line.waiting < kMaxCpus) ++line.waiting;
   if (whereabouts(request, cpu) == Journey::At::kNowhere)
     cpu.journey = {.line = request.line, .at = Journey::At::kHome, .kind = request.kind};
   cpu.journey.due = until;
@@ -127,10 +134,14 @@ bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry,
 
 /// A contended line that another core has.
 bool Coherence::takes_from_other_core(const Request& request, const Cpu& cpu, std::uint32_t entry) const {
-  if (entry == kNoSlot || !directory.entry(entry).contended) return false;
+  return entry != kNoSlot && directory.entry(entry).contended &&
+         is_elsewhere(cpu, entry, request.kind != AccessKind::kLoad);
+}
+
+bool Coherence::is_elsewhere(const Cpu& cpu, std::uint32_t entry, bool takes) const {
   const unsigned owner = directory.entry(entry).owner;
   if (owner != kNoCpu && cpus[owner].core != cpu.core) return true;
-  if (request.kind == AccessKind::kLoad) return false;
+  if (!takes) return false;
   for (CpuMask others = directory.sharers(entry); !others.empty(); others.clear(others.first()))
     if (cpus[others.first()].core != cpu.core) return true;
   return false;

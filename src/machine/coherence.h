@@ -34,6 +34,11 @@ class Coherence : public Transactions {
   /// than `until`. A contended line is an exception: other CPUs that have asked for it by then are served
   /// between the core's load and its store, so the store must not execute early.
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& until);
+  /// The part of must_wait() that concerns the line alone: how a request queues at its home.
+  bool must_queue(const Request& request, const Cpu& cpu, std::uint32_t entry, std::uint64_t& until);
+  /// Whether a request of `cpu` for the line of `entry` concerns another core: its owner, and if the request
+  /// takes the line from all others, its sharers.
+  bool is_elsewhere(const Cpu& cpu, std::uint32_t entry, bool takes) const;
   /// The CPU whose store to the line is not visible yet, if this load may find the value from before it.
   Cpu* may_hide(const Request& request, const Cpu& cpu, std::uint32_t entry);
   /// The same if its line has arrived, so that the load finds that value now.

@@ -2,15 +2,15 @@
 // Early requests: requests for lines that no access waits for.
 //
 // A core that waits for a line goes on within its reorder window, and asks for the lines that it needs next.
-// The model's CPU stands still meanwhile, so it does not know those lines. Where it matters most it can know:
-// a transaction that tries again touches the lines of the try before. At its begin the core therefore reads
-// those lines of the first reorder window that it has, and asks for the others. Such a request gets there
-// later, like an access that waits (Coherence::travel), and ends the transactions that it conflicts with. It
-// arrives even if its own transaction has been aborted meanwhile.
+// The model's CPU stands still meanwhile, so it does not know those lines. In the most important case it
+// does: a transaction that tries again touches the lines of the try before. At its begin the core therefore
+// reads those lines of the first reorder window that it has, and asks for the others. Such a request gets
+// there later, like an access that waits (Coherence::travel), and ends the transactions that it conflicts
+// with. It arrives even if its own transaction has been aborted meanwhile.
 //
-// Two transactions with two common lines so go on aborting each other (mutual_aborts in repro/silicon): each
-// has one line, asks for the other one, and aborts. With accesses alone, the first of the two requests would
-// find that the other CPU waits and has read nothing yet.
+// Two transactions with two common lines therefore go on aborting each other (mutual_aborts in
+// repro/silicon): each has one line, asks for the other one, and aborts. With accesses alone, the first of
+// the two requests would find that the other CPU waits and has read nothing yet.
 //
 // The CPU's next transaction counts as another try of the aborted one, unless the CPU executes an atomic
 // outside of a transaction in between: then it has taken the lock.
@@ -26,36 +26,29 @@ void Access::repeat_first_lines(Cpu& cpu, Cycles now) {
   for (unsigned i = 0; i < first.count; ++i) {
     const FirstLines::Touch& touch = first.touches[i];
     if (touch.after > cpu.load_misses.window()) continue;
-    PrivateCache& l1 = cpu.core->l1;
     const std::uint64_t when = now.value + touch.after;
-    if (const std::uint32_t l2_slot = cpu.core->l2.find(touch.line);
-        l2_slot != kNoSlot && l1.find(touch.line) == kNoSlot)
-      prefetch(cpu, touch.line, now.value, when, true);
-    const std::uint32_t slot = l1.find(touch.line);
-    const bool readable = slot != kNoSlot && (l1.state(slot).flags & cpu.mine(kReadable));
-    if (readable) join_sets(cpu, touch.line, slot, kNoSlot, false);
-    if (readable && (!touch.written || (l1.state(slot).flags & cpu.mine(kWritable)))) continue;
-    if (!is_elsewhere(cpu, touch.line, touch.written)) continue;
+    Core& core = *cpu.core;
+    std::uint32_t slot = core.l1.find(touch.line);
+    if (slot == kNoSlot) {
+      const std::uint32_t l2_slot = core.l2.find(touch.line);
+      if (l2_slot != kNoSlot && (core.l2.state(l2_slot).flags & cpu.mine(kReadable))) {
+        prefetch_from_l2(cpu, touch.line, l2_slot, when);
+        slot = core.l1.find(touch.line);
+      }
+    }
+    const std::uint16_t flags = slot != kNoSlot ? core.l1.state(slot).flags : 0;
+    if (flags & cpu.mine(kReadable)) join_sets(cpu, touch.line, slot, kNoSlot, false);
+    if (flags & cpu.mine(touch.written ? kWritable : kReadable)) continue;
+    const std::uint32_t entry = directory.find(touch.line);
+    if (entry == kNoSlot || !is_elsewhere(cpu, entry, touch.written)) continue;
     const std::uint64_t way =
         vary_part(description.coherence.request_cycles, description.coherence.dirty_transfer_cycles);
     request_early(cpu, {touch.line, touch.written ? AccessKind::kStore : AccessKind::kLoad, when + way, way});
   }
 }
 
-/// Another core has the line, and an access of `cpu` would concern it.
-bool Access::is_elsewhere(const Cpu& cpu, LineAddr line, bool written) const {
-  const std::uint32_t entry = directory.find(line);
-  if (entry == kNoSlot) return false;
-  const unsigned owner = directory.entry(entry).owner;
-  if (owner != kNoCpu) return cpus[owner].core != cpu.core;
-  if (!written) return false;
-  for (CpuMask others = directory.sharers(entry); !others.empty(); others.clear(others.first()))
-    if (cpus[others.first()].core != cpu.core) return true;
-  return false;
-}
-
 /// Returns when the early request for the line of this access arrives, or 0 if none is on its way. The access
-/// waits until then, and finds the line in the core.
+/// waits until then and looks again.
 std::uint64_t Access::wait_for_early_request(const Request& request, Cpu& cpu) {
   EarlyRequest* const early = cpu.early.find(request.line);
   if (early == nullptr) return 0;
@@ -94,8 +87,11 @@ void Access::set_next_arrival() {
   }
 }
 
-void Access::forget_early_requests() {
-  for (unsigned i = 0; i < cpu_count; ++i) cpus[i].early.count = 0;
+void Access::forget_tries() {
+  for (unsigned i = 0; i < cpu_count; ++i) {
+    cpus[i].early.count = 0;
+    cpus[i].first_lines.again = false;
+  }
   set_next_arrival();
 }
 
@@ -110,25 +106,26 @@ void Access::take_early(Cpu& cpu, const EarlyRequest& early) {
                         .is_early = true};
   const std::uint64_t now = early.due;
   Core& core = *cpu.core;
-  Place place{.entry = directory.find(early.line),
+  // Once its commit has begun, a transaction reads nothing any more.
+  const bool joins = cpu.transaction.active && cpu.first_lines.again && cpu.transaction.commit_end == 0;
+  Place place{.entry = directory.use(early.line),
               .l1_slot = core.l1.find(early.line),
               .l2_slot = core.l2.find(early.line)};
   if (place.entry == kNoSlot) return;
   place.in_l3 = true;
   const std::uint16_t needed = cpu.mine(early.kind == AccessKind::kLoad ? kReadable : kWritable);
-  if (place.l1_slot != kNoSlot && (core.l1.state(place.l1_slot).flags & needed)) return;
-  hear_of_stores(cpu, place.entry, early.line, now);
-  Directory::Entry& line = directory.entry(place.entry);
-  if (line.busy_until > now) {
-    if (line.flight == cpu.id) return;
+  if (place.l1_slot != kNoSlot && (core.l1.state(place.l1_slot).flags & needed)) {
+    if (joins) join_sets(cpu, early.line, place.l1_slot, place.entry, false);
+    return;
+  }
+  std::uint64_t until = 0;
+  if (must_queue(request, cpu, place.entry, until)) {
     EarlyRequest later = early;
-    const std::uint64_t rest = description.coherence.request_cycles / 2;
-    later.due = line.busy_until + line.waiting + rest;
-    if (line.waiting < kMaxCpus) ++line.waiting;
+    later.due = until + description.coherence.request_cycles / 2;
     request_early(cpu, later);
     return;
   }
-  line.waiting = 0;
+  if (until != 0) return;  // the line is on its way to this CPU
   place.takes = takes_line(request, cpu, place.entry);
   if (!make_room(request, cpu, place)) return;
   std::uint64_t hot_until;
@@ -139,8 +136,7 @@ void Access::take_early(Cpu& cpu, const EarlyRequest& early) {
       now + transfer.latency_cycles - std::min(transfer.latency_cycles, early.spent);
   grant(cpu, place, transfer, arrival, hot_until);
   note_flight(cpu, place.entry, transfer, early.kind == AccessKind::kLoad, now, arrival);
-  const bool for_this_try = cpu.transaction.active && cpu.first_lines.again;
-  if (for_this_try) join_sets(cpu, early.line, place.l1_slot, place.entry, false);
+  if (joins) join_sets(cpu, early.line, place.l1_slot, place.entry, false);
 }
 
 }  // namespace elision::machine

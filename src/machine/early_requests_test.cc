@@ -70,6 +70,14 @@ TEST_F(EarlyRequests, ACommitEndsTheTries) {
   EXPECT_TRUE(runs(0));
 }
 
+TEST_F(EarlyRequests, AnotherThreadOnTheCpuEndsTheTries) {
+  std::uint64_t now = try_in_vain(0, {kA, kB}, 1000);
+  machine_.model().forget_tries(CpuId(0));
+  now = begin(0, now);
+  machine_.store(1, kB, now + 1000);
+  EXPECT_TRUE(runs(0));
+}
+
 TEST_F(EarlyRequests, LinesBehindTheReorderWindowAreNotTouchedEarly) {
   constexpr std::uint64_t kWindow = 192 / 4;
   for (const bool behind : {false, true}) {
@@ -160,8 +168,7 @@ TEST_F(EarlyRequests, RequestWaitsForALineOnItsWay) {
   now = begin(0, now + 20'000);
   const std::uint64_t due = next_arrival();
   ASSERT_NE(due, kNever.value);
-  const Reply other = machine_.store(2, kA, due - 5);  // its data takes longer than five cycles
-  (void)other;
+  machine_.store(2, kA, due - 5);  // its data takes longer than five cycles
   machine_.model().arrive();
   EXPECT_GT(next_arrival(), due);
   EXPECT_FALSE(none_on_the_way());
@@ -177,7 +184,7 @@ TEST_F(EarlyRequests, ForgottenRequestsDoNotArrive) {
   machine_.store(1, kA, now + 2100);
   begin(0, now + 3000);
   ASSERT_FALSE(none_on_the_way());
-  machine_.model().forget_early_requests();
+  machine_.model().forget_tries();
   EXPECT_TRUE(none_on_the_way());
   machine_.model().arrive();
   EXPECT_TRUE(runs(1));

@@ -2,6 +2,7 @@
 // Checks, for tests, that the model's tables agree with each other. Slow.
 #include "machine/invariants.h"
 
+#include <algorithm>
 #include <span>
 
 namespace elision::machine {
@@ -102,6 +103,20 @@ const char* check_transactions(const State& state) {
   return nullptr;
 }
 
+const char* check_early_requests(const State& state) {
+  Cycles next = kNever;
+  for (unsigned i = 0; i < state.cpu_count; ++i) {
+    const EarlyRequests& early = state.cpus[i].early;
+    if (early.count != 0 && !state.early_requesters.has(i)) return "a CPU with early requests is not listed";
+    for (unsigned at = 0; at < early.count; ++at) {
+      next = std::min(next, Cycles(early.requests[at].due));
+      for (unsigned other = 0; other < at; ++other)
+        if (early.requests[other].line == early.requests[at].line) return "a line is requested early twice";
+    }
+  }
+  return next == state.next_arrival ? nullptr : "the next arrival is not that of the first early request";
+}
+
 /// L1 has what the filter promises.
 const char* check_filters(const State& state) {
   for (unsigned i = 0; i < state.cpu_count; ++i) {
@@ -144,6 +159,7 @@ const char* check_filters(const State& state) {
 const char* broken_invariant(const State& state) {
   if (const char* problem = check_caches(state)) return problem;
   if (const char* problem = check_transactions(state)) return problem;
+  if (const char* problem = check_early_requests(state)) return problem;
   return check_filters(state);
 }
 

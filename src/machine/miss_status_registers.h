@@ -33,8 +33,7 @@ class MissStatusRegisters {
   /// The reorder window, as cycles of work.
   std::uint64_t window() const { return window_; }
 
-  /// The work that the CPU has done at `now`, in cycles from an arbitrary point. Requires advance(now) ==
-  /// now.
+  /// The work that the CPU has done at `now`, in cycles from an arbitrary point.
   std::uint64_t work(std::uint64_t now) const { return now - not_work_; }
 
   /// The CPU has worked up to `now`. Returns its clock including the stalls that this implies.

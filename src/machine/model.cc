@@ -88,7 +88,8 @@ Cycles Model::abort(CpuId cpu, Cycles now, HardwareAbort cause) {
 
 const Cycles& Model::next_arrival() const { return impl_->next_arrival; }
 void Model::arrive() { impl_->arrive(); }
-void Model::forget_early_requests() { impl_->forget_early_requests(); }
+void Model::forget_tries(CpuId cpu) { impl_->cpus[cpu.value].first_lines.again = false; }
+void Model::forget_tries() { impl_->forget_tries(); }
 
 bool Model::spurious_abort_due(CpuId cpu, Cycles) {
   Transaction& transaction = impl_->cpus[cpu.value].transaction;

@@ -211,8 +211,11 @@ class Model {
   /// Serves that request, which may abort transactions. The caller runs all CPUs up to next_arrival() first,
   /// and calls this before it does anything of contract 1 at a later time.
   void arrive();
-  /// Drops all early requests, when CPUs are put aside or the process is a new one.
-  void forget_early_requests();
+  /// The next transaction of `cpu` is no other try of an earlier one: another thread runs there.
+  void forget_tries(CpuId cpu);
+  /// The same for all CPUs, whose early requests are dropped: CPUs are put aside, the process is a new one,
+  /// or the model has missed what its CPUs did.
+  void forget_tries();
 
   /// True, once, if the running transaction of `cpu` is to abort spuriously. Drawn at its begin.
   bool spurious_abort_due(CpuId cpu, Cycles now);

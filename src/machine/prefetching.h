@@ -30,9 +30,10 @@ class Prefetching : public Coherence {
   void prefetch_as_planned(const Request& request, Cpu& cpu, const LocalPrefetches& plan);
   /// Prefetches `line`: the request is made at `now`, and the fetch starts at `start`.
   void prefetch(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t start, bool into_l1);
+  /// Copies `line`, in L2 slot `l2_slot`, to L1 at `now`, unless L1 has no room or no fill buffer is free.
+  void prefetch_from_l2(Cpu& cpu, LineAddr line, std::uint32_t l2_slot, std::uint64_t now);
 
  private:
-  void prefetch_from_l2(Cpu& cpu, LineAddr line, std::uint32_t l2_slot, std::uint64_t now);
   bool strides(const Request& request) const {
     return description.prefetch.stride && request.instruction != 0;
   }

@@ -35,7 +35,7 @@ struct Transaction {
   bool spurious = false;    // is to abort spuriously; drawn at begin, reported once
   std::uint64_t begun = 0;  // transactions so far, for the filter's epoch
   StoreBuffer::Mark stores{};
-  std::uint64_t commit_end = 0;    // when it commits, once XEND has begun
+  std::uint64_t commit_end = 0;    // when it commits; 0 before XEND has begun
   std::uint32_t* lines = nullptr;  // indices of its ReadWriteSets, each once
   std::uint32_t line_count = 0;
   std::uint32_t written_lines = 0;  // of them
@@ -79,8 +79,8 @@ struct EarlyRequest {
 
 struct EarlyRequests {
   static constexpr unsigned kMost = FirstLines::kMost;
-  EarlyRequest requests[kMost];
   unsigned count = 0;
+  EarlyRequest requests[kMost];
 
   EarlyRequest* find(LineAddr line) {
     for (unsigned i = 0; i < count; ++i)
@@ -148,8 +148,6 @@ struct alignas(64) Cpu {
   std::uint64_t walked_page = 0;
   std::uint64_t walk_ready = 0;
   Journey journey;
-  FirstLines first_lines;
-  EarlyRequests early;
   UnseenStore unseen;
   LastWait last_wait;
   std::uint64_t settling_since = 0;  // when the CPU reached the instruction that waits for its loads
@@ -158,6 +156,8 @@ struct alignas(64) Cpu {
   LineAddr atomic_line = kNoLine;
   std::uint64_t atomic_reached = 0, atomic_since = 0, atomic_due = 0;
   StridePrefetcher strides;
+  EarlyRequests early;
+  FirstLines first_lines;
 
   /// How long before `now` the core has begun what it does now: as long as it has waited, if it waited within
   /// the reorder window.

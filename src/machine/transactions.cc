@@ -28,6 +28,7 @@ Cycles Transactions::begin(Cpu& cpu, Cycles now, bool always_abort) {
   transaction.stores = cpu.stores.mark();
   transaction.line_count = 0;
   transaction.written_lines = 0;
+  transaction.commit_end = 0;
   transaction.spurious = description.transactions.spurious_aborts_per_million != 0 &&
                          random.below(1'000'000) < description.transactions.spurious_aborts_per_million;
   cpu.last_wait = {};
@@ -76,7 +77,7 @@ Cycles Transactions::hold_written_lines(Cpu& cpu) {
 }
 
 void Transactions::finish_commit(Cpu& cpu) {
-  end_transaction(cpu);
+  end_transaction(cpu, false);
   cpu.first_lines.again = false;
   ++cpu.counts.commits;
 }
@@ -114,7 +115,7 @@ void Transactions::abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, 
                  .resume = resume});
 }
 
-/// Another CPU has ended the transaction. The core gives no other line of it away until it has rolled back:
+/// The transaction is ended from outside. The core gives no other line of it away until it has rolled back:
 /// requests for them wait. This is not documented, but explains why two transactions go on aborting each
 /// other if they have two common lines, and not if they have one (mutual_aborts in repro/silicon): the second
 /// line comes so late that the aborted transaction takes the first one back before the other one commits.

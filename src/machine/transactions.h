@@ -65,7 +65,7 @@ class Transactions : public CoreCaches {
   void leave_request_on_its_way(Cpu& cpu, Cycles now);
   void abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, const Request& request);
   LineAddr conflicting_line(const Cpu& cpu, LineAddr first, LineAddr last, bool write) const;
-  void end_transaction(Cpu& cpu, bool aborted = false);
+  void end_transaction(Cpu& cpu, bool aborted);
   void drop_aborted_line(Cpu& cpu, std::uint32_t slot);
   bool detects_conflict(const Cpu& cpu, const ReadWriteSets& sets, bool takes) const;
   void leave_sets(Cpu& cpu, ReadWriteSets& sets);

@@ -6,53 +6,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "event_rules.h"
+#include "event_rings.h"
 
 extern char aborting_instruction[];
-
-enum { kPage = 4096, kDataPages = 8 };
-
-struct ring {
-  int event;
-  struct perf_event_mmap_page* page;
-  char* data;
-  uint64_t size;
-};
-
-static struct ring map_ring(int event, int data_pages) {
-  struct ring ring = {event, NULL, NULL, (uint64_t)data_pages * kPage};
-  void* const memory =
-      mmap(NULL, (size_t)(1 + data_pages) * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
-  if (memory == MAP_FAILED) {
-    printf("no ring: %s\n", strerror(errno));
-    exit(2);
-  }
-  ring.page = memory;
-  ring.data = (char*)memory + ring.page->data_offset;
-  EXPECT_EQUAL(ring.page->data_size, ring.size);
-  return ring;
-}
-
-static void unmap(struct ring* ring) {
-  munmap(ring->page, kPage + ring->size);
-  close(ring->event);
-}
-
-/// Copies the next record; 0: there is none.
-static int next_record(struct ring* ring, char* record) {
-  const uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-  uint64_t tail = ring->page->data_tail;
-  if (tail == head) return 0;
-  for (unsigned i = 0; i < 8; ++i) record[i] = ring->data[(tail + i) % ring->size];
-  const unsigned size = ((struct perf_event_header*)record)->size;
-  for (unsigned i = 8; i < size; ++i) record[i] = ring->data[(tail + i) % ring->size];
-  __atomic_store_n(&ring->page->data_tail, tail + size, __ATOMIC_RELEASE);
-  return (int)((struct perf_event_header*)record)->type;
-}
 
 static char record[1 << 16];
 
@@ -191,14 +150,17 @@ static void test_all_fields(void) {
       through_call |= at[6 + i] >= (uint64_t)&called && at[6 + i] < (uint64_t)&called + 64;
     EXPECT(through_call);
     at += 6 + chain;
-    EXPECT_EQUAL(at[0], 0);  // no branches
-    EXPECT_EQUAL(at[1], PERF_SAMPLE_REGS_ABI_64);
-    const uint64_t stack_pointer = at[2];
-    EXPECT(at[3] == ip);
-    EXPECT_EQUAL(at[4], 64);
-    EXPECT_EQUAL(at[5 + 8], 64);
+    const uint64_t branches = at[0];
+    EXPECT(branches >= 16 && branches <= 32);
+    EXPECT(is_in_loop(at[1]) && at[2] == (uint64_t)loop_begin);  // the newest
+    at += 1 + 3 * branches;
+    EXPECT_EQUAL(at[0], PERF_SAMPLE_REGS_ABI_64);
+    const uint64_t stack_pointer = at[1];
+    EXPECT(at[2] == ip);
+    EXPECT_EQUAL(at[3], 64);
+    EXPECT_EQUAL(at[4 + 8], 64);
     EXPECT(stack_pointer > (uint64_t)&ring - 4096 && stack_pointer < (uint64_t)&ring);
-    at += 5 + 8 + 1;
+    at += 4 + 8 + 1;
     EXPECT_EQUAL(at[0], 0);  // weight
     EXPECT(at[1] != 0);      // "not available"
     EXPECT_EQUAL(at[2], 0);  // no transaction

@@ -17,18 +17,26 @@ namespace elision::vm {
 
 using profile::Access;
 
-/// The first access of a transaction to each line. Data structures have their lines at regular distances, so
-/// that places are chosen by a hash. Where lines need more than kWays places, the last one is forgotten.
+/// The first access of a transaction to each line, and the first one that writes. Data structures have their
+/// lines at regular distances, so that places are chosen by a hash. Where lines need more than kWays places,
+/// the last one is forgotten.
 class TransactionAccesses {
  public:
   void clear() { ++transaction_; }
-  void note(const Access& access) {
+  /// The transactions from now on are no other tries of the earlier ones.
+  void end_tries() { first_try_ = transaction_ + 1; }
+  void note(const Access& access, bool writes) {
     const LineAddr line = line_of(GuestAddr(access.address));
     First* const set = places_[set_of(line)];
     std::size_t way = 0;
-    for (; way < kWays && set[way].transaction == transaction_; ++way)
-      if (set[way].line == line) return;
-    set[way < kWays ? way : kWays - 1] = {line, transaction_, access};
+    for (; way < kWays && set[way].transaction == transaction_; ++way) {
+      if (set[way].line != line) continue;
+      if (writes && set[way].write.size == 0) set[way].write = access;
+      return;
+    }
+    // The entry of an earlier try may be the one that is overwritten.
+    const Access write = writes ? access : expected_write_in(line);
+    set[way < kWays ? way : kWays - 1] = {line, transaction_, access, write};
   }
   /// Without size: not known.
   Access first_in(LineAddr line) const {
@@ -39,23 +47,31 @@ class TransactionAccesses {
   }
 
   /// Returns the transaction's first access to the line. If it has not accessed the line yet, returns the
-  /// first access of the latest transaction that did: a repeated try has the line in its sets before its
-  /// access (machine/early_requests.cc).
+  /// first access of the latest earlier try that did: the model has the lines of those in the sets of a
+  /// repeated try before their accesses (machine/early_requests.cc). Without size: not known.
   Access expected_in(LineAddr line) const {
     if (const Access made = first_in(line); made.size != 0) return made;
-    const First* newest = nullptr;
-    for (const First& first : places_[set_of(line)])
-      if (first.line == line && (newest == nullptr || first.transaction > newest->transaction))
-        newest = &first;
-    return newest == nullptr ? Access{} : newest->access;
+    return newest_in(line, &First::access);
   }
+  /// Returns a first write to the line by this try or an earlier one: what an early request that takes the
+  /// line is for. Without size: not known.
+  Access expected_write_in(LineAddr line) const { return newest_in(line, &First::write); }
 
  private:
   struct First {
     LineAddr line{};
     std::uint64_t transaction = 0;
-    Access access{};
+    Access access{}, write{};
   };
+  /// The access of that kind by the latest try that made one.
+  Access newest_in(LineAddr line, Access First::*kind) const {
+    const First* newest = nullptr;
+    for (const First& first : places_[set_of(line)])
+      if (first.line == line && first.transaction >= first_try_ && (first.*kind).size != 0 &&
+          (newest == nullptr || first.transaction > newest->transaction))
+        newest = &first;
+    return newest == nullptr ? Access{} : newest->*kind;
+  }
   static constexpr std::size_t kSetBits = 9, kWays = 4;
 
   static std::size_t set_of(LineAddr line) {
@@ -63,7 +79,7 @@ class TransactionAccesses {
     return (line.value * kGoldenRatio) >> (64 - kSetBits);
   }
 
-  std::uint64_t transaction_ = 1;
+  std::uint64_t transaction_ = 1, first_try_ = 1;
   First places_[std::size_t{1} << kSetBits][kWays];
 };
 

@@ -20,6 +20,8 @@
 #include "vm/cpu/detail.h"
 #include "vm/cpu/exit.h"
 #include "vm/cpu/undo_log.h"
+#include "vm/interface/access_counter.h"
+#include "vm/interface/branch_record.h"
 #include "vm/interface/guest_state.h"
 
 namespace elision::vm {
@@ -79,7 +81,10 @@ struct alignas(64) Cpu {
   GuestState state;
   machine::Filter filter;
   machine::BranchPredictor branches;
-  std::uint64_t overwritten[kGprCount];  // see BlockBuilder::spill()
+  std::uint64_t overwritten[kGprCount];     // see BlockBuilder::spill()
+  const BranchSite* branch_site = nullptr;  // that is recorded next
+  BranchRing branch_ring;
+  AccessCounter accesses[kCountedAccesses];  // in the order of CountedAccess
 
   // --- used only by C++ ---
   Cycles next_interrupt{0};   // the earlier of the next two
@@ -252,12 +257,14 @@ inline constexpr int kOffsetExitValue = static_cast<int>(offsetof(Cpu, exit_valu
 inline constexpr int kOffsetChunk = static_cast<int>(offsetof(Cpu, chunk));
 inline constexpr int kOffsetGroup = static_cast<int>(offsetof(Cpu, group));
 inline constexpr int kOffsetBranch = static_cast<int>(offsetof(Cpu, branch));
+inline constexpr int kOffsetBranchSite = static_cast<int>(offsetof(Cpu, branch_site));
 inline constexpr int kOffsetSharedBegin = static_cast<int>(offsetof(Cpu, shared_begin));
 inline constexpr int kOffsetSharedBytes = static_cast<int>(offsetof(Cpu, shared_bytes));
 inline constexpr int kOffsetFsBase = static_cast<int>(offsetof(Cpu, state.fs_base));
 inline constexpr int kOffsetEpoch = static_cast<int>(offsetof(Cpu, filter.epoch));
 inline constexpr int kOffsetFilter = static_cast<int>(offsetof(Cpu, filter.entry));
 inline constexpr int kOffsetCode = static_cast<int>(offsetof(Cpu, filter.code));
+inline constexpr int kOffsetAccesses = static_cast<int>(offsetof(Cpu, accesses));
 inline constexpr int kOffsetBranches = static_cast<int>(offsetof(Cpu, branches));
 inline constexpr int kOffsetOverwritten = static_cast<int>(offsetof(Cpu, overwritten));
 

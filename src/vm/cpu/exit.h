@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptions that translated code passes to the slow path (AccessCheck) and to the engine (Exit).
+// Descriptions that translated code passes to the slow path (AccessCheck), to the stub that records branches
+// (BranchSite), and to the engine (Exit).
 //
-// Both lie in the code cache's metadata region, below 2 GB. Freestanding, because helpers read access checks.
+// They lie in the code cache's metadata region, below 2 GB. Freestanding, because helpers read access checks.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,16 @@ namespace elision::vm {
 
 /// Describes a memory access of translated code to the helpers.
 struct AccessCheck {
-  static constexpr std::uint8_t kWatchedCode = 0xff;  // a `kind`: no access, but a watched instruction
-  std::uint64_t retry;                                // host address of the instruction's first access check
-  std::uint64_t done;                                 // host address after this access check
-  std::uint64_t pc;                                   // the instruction
-  std::uint32_t size;                                 // bytes
-  std::uint8_t kind;                                  // machine::AccessKind
-  bool feeds_address;                                 // an address may depend on the loaded value
+  // Values of `kind` that are no accesses to be made:
+  static constexpr std::uint8_t kWatchedCode = 0xff;   // a watched instruction
+  static constexpr std::uint8_t kRecordedLoad = 0xfe;  // a load is recorded (interface/access_counter.h)
+  static constexpr std::uint8_t kRecordedStore = 0xfd;
+  std::uint64_t retry;              // host address of the instruction's first access check
+  std::uint64_t done;               // host address after this access check
+  std::uint64_t pc;                 // the instruction
+  std::uint32_t size;               // bytes
+  std::uint8_t kind;                // machine::AccessKind
+  bool feeds_address;               // an address may depend on the loaded value
   std::uint16_t address_registers;  // registers whose values at block entry the address depends on
   std::uint16_t results;            // registers that depend on the loaded value at the end of the block
   std::uint8_t register_cycles;     // between the values at block entry and the address
@@ -26,6 +30,14 @@ struct AccessCheck {
   // The last two loads that the address depends on, in this execution of the block or the one before; or
   // null.
   const AccessCheck* address_loads[2];
+};
+
+/// A branch of code that records taken branches (interface/branch_record.h).
+struct BranchSite {
+  std::uint64_t from;
+  std::uint64_t to;    // 0: in Cpu::exit_value
+  std::uint64_t kind;  // a BranchKind
+  std::uint64_t done;  // host address at which the code goes on
 };
 
 enum class ExitReason : std::uint8_t {

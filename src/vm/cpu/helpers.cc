@@ -210,15 +210,20 @@ void swap_hidden_line() {
 
 namespace {
 
-/// The CPU leaves to the engine in front of its next block, if this is the abort that the engine waits for.
+/// The CPU leaves to the engine in front of its next block.
+void look_soon(Cpu& cpu) {
+  cpu.look_at_counts(cpu.clock());
+  if (!cpu.in_heap) cpu.set_deadline(cpu.clock_ticks());
+}
+
+/// The CPU leaves to the engine soon, if this is the abort that the engine waits for.
 void note_abort(Cpu& cpu, machine::HardwareAbort cause, std::uint64_t status, std::uint64_t pc,
                 std::uint64_t cycles) {
   if (cpu.aborts_to_look == 0) return;
   --cpu.aborts_to_look;
   if (cpu.aborts_to_look != 0) return;
   cpu.aborted = {true, cause, static_cast<std::uint32_t>(status), pc, cycles};
-  cpu.look_at_counts(cpu.clock());
-  if (!cpu.in_heap) cpu.set_deadline(cpu.clock_ticks());
+  look_soon(cpu);
 }
 
 }  // namespace
@@ -226,6 +231,8 @@ void note_abort(Cpu& cpu, machine::HardwareAbort cause, std::uint64_t status, st
 void roll_back(Cpu& cpu, machine::HardwareAbort cause, unsigned immediate, Cycles clock) {
   const std::uint64_t pc = cpu.state.rip;
   const std::uint64_t status = abort_status(cause, immediate, cpu.nesting > 1);
+  if ((cpu.branch_ring.kinds & kAbortOfTransaction) != 0)
+    cpu.branch_ring.add({pc, cpu.checkpoint.state.rip, kAbortOfTransaction, 1});
   cpu.undo.restore();
   restore_registers(cpu);
   cpu.state.gpr[kRax] = status;
@@ -419,10 +426,11 @@ Cpu* elision_slow_access(Cpu* cpu) {
   show_new();
   const AccessCheck& check = *cpu->access_check;
   elision::Cycles ready{0};
-  if (cpu->evidence != nullptr && cpu->in_transaction)
-    cpu->evidence->accesses.note({cpu->check_address, check.pc, check.size});
-  const std::uint64_t address = cpu->check_address;
   const auto kind = static_cast<elision::machine::AccessKind>(check.kind);
+  if (cpu->evidence != nullptr && cpu->in_transaction)
+    cpu->evidence->accesses.note({cpu->check_address, check.pc, check.size},
+                                 kind != elision::machine::AccessKind::kLoad);
+  const std::uint64_t address = cpu->check_address;
   const elision::Cycles known = address_ready(*cpu, check);
   const bool one_line = check.size <= bytes_to_line_end(address);
   const AccessStep step =
@@ -479,12 +487,32 @@ Cpu* at_watched_code(Cpu* cpu) {
   return nullptr;
 }
 
+/// Records the access that the CPU is about to make, the one at which its count runs out. The interrupt comes
+/// behind it, and ends a transaction.
+Cpu* at_recorded_access(Cpu* cpu, const AccessCheck& check) {
+  AccessCounter& counter = cpu->accesses[check.kind == AccessCheck::kRecordedStore ? 1 : 0];
+  counter.record = {check.pc, cpu->check_address};
+  counter.is_new = true;
+  cpu->resume = check.done;
+  look_soon(*cpu);
+  if (cpu->detail == Detail::kLogged) cpu->turn_end_ticks = cpu->clock_ticks();
+  return cpu;
+}
+
 }  // namespace
 
 Cpu* elision_budget_exhausted(Cpu* cpu) {
   show_new();
   const AccessCheck& check = *cpu->access_check;
-  return check.kind == AccessCheck::kWatchedCode ? at_watched_code(cpu) : out_of_budget(cpu, check.done);
+  switch (check.kind) {
+    case AccessCheck::kWatchedCode:
+      return at_watched_code(cpu);
+    case AccessCheck::kRecordedLoad:
+    case AccessCheck::kRecordedStore:
+      return at_recorded_access(cpu, check);
+    default:
+      return out_of_budget(cpu, check.done);
+  }
 }
 
 Cpu* elision_fetch(Cpu* cpu) {

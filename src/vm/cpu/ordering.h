@@ -11,9 +11,12 @@
 // a look at the heap touches no Cpu: 72 of these do not fit into the host's caches. So whatever changes
 // `asked_ticks` or the clock of a CPU in the heap calls moved() or rebuild() before any other function here.
 //
-// Ties: CPUs that wait for a
-// line come first, in the order in which they asked for it, because all of them ask again when it arrives,
-// and by number the last one would never get it. Other ties go to the lower CPU number.
+// Early requests (machine/early_requests.cc) are ordered events of no CPU. They are served while all CPUs are
+// in the heap, before any CPU at their time.
+//
+// Ties: CPUs that wait for a line come first, in the order in which they asked for it, because all of them
+// ask again when it arrives, and by number the last one would never get it. Other ties go to the lower CPU
+// number.
 //
 // Helpers call these functions.
 #pragma once
@@ -38,7 +41,7 @@ class Ordering {
     return size_ != 0 && next_arrival_->value <= heap_[0].turn.ticks >> kTickShift;
   }
 
-  /// True if no CPU in the heap, and no request that arrives, is behind `cpu`.
+  /// True if no CPU in the heap is behind `cpu`, and no early request is due up to its clock.
   bool is_first(const Cpu& cpu) const { return is_first(cpu, cpu.clock_ticks()); }
   /// The same if the clock of `cpu` were `ticks`.
   bool is_first(const Cpu& cpu, std::uint64_t ticks) const {

@@ -62,6 +62,27 @@ TEST_F(OrderingTest, LongestWaitBreaksTies) {
   EXPECT_EQ(ordering_.start_first(), &newcomer);
 }
 
+TEST_F(OrderingTest, EarlyRequestsComeBeforeCpusAtTheirTime) {
+  Cycles next = kNever;
+  ordering_.set_arrivals(next);
+  Cpu& running = cpu_at(0, 100);
+  Cpu& other = cpu_at(1, 150);
+  EXPECT_FALSE(ordering_.arrival_is_due()) << "no CPU is in the heap";
+  ordering_.add(other);
+  EXPECT_TRUE(ordering_.is_first(running));
+  EXPECT_EQ(ordering_.first_until(), Cycles(150));
+  next = Cycles(101);
+  EXPECT_TRUE(ordering_.is_first(running)) << "it arrives later";
+  EXPECT_EQ(ordering_.first_until(), Cycles(101));
+  EXPECT_TRUE(ordering_.arrival_is_due());
+  next = Cycles(100);
+  EXPECT_FALSE(ordering_.is_first(running));
+  next = Cycles(150);
+  EXPECT_TRUE(ordering_.arrival_is_due()) << "a tie";
+  next = Cycles(151);
+  EXPECT_FALSE(ordering_.arrival_is_due());
+}
+
 TEST_F(OrderingTest, EventWaitsForCpuOneTickBehind) {
   Cpu& running = cpu_at(0, 100);
   Cpu& other = cpu_at(1, 100);

@@ -10,6 +10,7 @@
 #define elision_stub_exit          elision_timed_stub_exit
 #define elision_stub_fetch         elision_timed_stub_fetch
 #define elision_stub_branch        elision_untimed_stub_branch  // part of translated code
+#define elision_stub_record_branch elision_untimed_stub_record_branch
 #define elision_fetch              elision_timed_fetch
 #define elision_late_load          elision_timed_late_load
 #define elision_slow_access        elision_timed_slow_access

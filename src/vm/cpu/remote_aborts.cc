@@ -38,8 +38,9 @@ bool is_under_other_locks(const Cpu& cpu, std::uint64_t lock) {
 /// Returns the access for which `requester` has asked for the line, without size if it is not known.
 Access requesting_access(const machine::RemoteAbort& abort, const Cpu& requester) {
   if (abort.by_prefetch) return access_of(requester);
-  return abort.by_early_request ? requester.evidence->accesses.expected_in(abort.line)
-                                : part_in(abort.line, access_of(requester));
+  if (!abort.by_early_request) return part_in(abort.line, access_of(requester));
+  const TransactionAccesses& accesses = requester.evidence->accesses;
+  return abort.writes ? accesses.expected_write_in(abort.line) : accesses.expected_in(abort.line);
 }
 
 /// Notes which accesses met in the line.

@@ -16,6 +16,9 @@ using elision::machine::FilterEntry;
 static_assert(sizeof(FilterEntry) == 16 && offsetof(FilterEntry, tag) == 0);
 static_assert(BranchPredictor::kWrong == 1u << 6);
 
+constexpr unsigned kRecordShift = 5;
+static_assert(sizeof(BranchRecord) == 1u << kRecordShift);
+
 static void define(const char* name, std::uint64_t value) {
   std::printf("#define %s %llu\n", name, static_cast<unsigned long long>(value));
 }
@@ -30,6 +33,21 @@ int main() {
   define("CHECK_ADDRESS", offsetof(Cpu, check_address));
   define("RESUME", offsetof(Cpu, resume));
   define("BRANCH", offsetof(Cpu, branch));
+  define("IN_TRANSACTION", offsetof(Cpu, in_transaction));
+  define("SCRATCH", offsetof(Cpu, scratch));
+  define("EXIT_VALUE", offsetof(Cpu, exit_value));
+  define("BRANCH_SITE", offsetof(Cpu, branch_site));
+  define("BRANCH_COUNT", offsetof(Cpu, branch_ring.count));
+  define("BRANCH_MASK", BranchRing::kEntries - 1);
+  define("BRANCH_SHIFT", kRecordShift);
+  define("BRANCH_FROM", offsetof(Cpu, branch_ring.entry) + offsetof(BranchRecord, from));
+  define("BRANCH_TO", offsetof(Cpu, branch_ring.entry) + offsetof(BranchRecord, to));
+  define("BRANCH_KIND", offsetof(Cpu, branch_ring.entry) + offsetof(BranchRecord, kind));
+  define("BRANCH_IN_TRANSACTION", offsetof(Cpu, branch_ring.entry) + offsetof(BranchRecord, in_transaction));
+  define("SITE_FROM", offsetof(BranchSite, from));
+  define("SITE_TO", offsetof(BranchSite, to));
+  define("SITE_KIND", offsetof(BranchSite, kind));
+  define("SITE_DONE", offsetof(BranchSite, done));
   define("MISPREDICTION", offsetof(Cpu, misprediction_cost));
   define("GPR", offsetof(Cpu, state.gpr));
   define("FS_BASE", offsetof(Cpu, state.fs_base));

@@ -257,6 +257,43 @@ elision_stub_branch:
         movl $WRONG, %eax
         jmp 1b
 
+// Records the branch of Cpu::branch_site, and goes on behind it. Preserves all registers and flags. Cpu::scratch
+// holds the guest's RCX and RDX during an indirect branch, and Cpu::flags_slot its flags.
+        .globl elision_stub_record_branch
+elision_stub_record_branch:
+        movq %rax, %gs:GPR+0
+        movq %rcx, %gs:GPR+8
+        movq %rdx, %gs:GPR+16
+        lahf
+        seto %al
+        movq %rax, %gs:GPR+24
+        movq %gs:BRANCH_SITE, %rcx
+        movl %gs:BRANCH_COUNT, %eax
+        incq %gs:BRANCH_COUNT
+        andl $BRANCH_MASK, %eax
+        shll $BRANCH_SHIFT, %eax
+        movq SITE_FROM(%rcx), %rdx
+        movq %rdx, %gs:BRANCH_FROM(%rax)
+        movq SITE_TO(%rcx), %rdx
+        testq %rdx, %rdx
+        jnz 1f
+        movq %gs:EXIT_VALUE, %rdx
+1:      movq %rdx, %gs:BRANCH_TO(%rax)
+        movq SITE_KIND(%rcx), %rdx
+        movq %rdx, %gs:BRANCH_KIND(%rax)
+        movzbl %gs:IN_TRANSACTION, %edx
+        andl $1, %edx
+        movq %rdx, %gs:BRANCH_IN_TRANSACTION(%rax)
+        movq SITE_DONE(%rcx), %rax
+        movq %rax, %gs:SCRATCH+16
+        movl %gs:GPR+24, %eax
+        addb $127, %al
+        sahf
+        movq %gs:GPR+16, %rdx
+        movq %gs:GPR+8, %rcx
+        movq %gs:GPR+0, %rax
+        jmp *%gs:SCRATCH+16
+
 // Full exit: saves all registers and flags.
         .globl elision_stub_exit
 elision_stub_exit:

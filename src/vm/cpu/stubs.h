@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kHostStack = kStubTable + 0x100;
 inline constexpr std::uint64_t stub_slot(unsigned index) { return kStubTable + 8 * index; }
 
 /// Indices of the pointers at kStubTable.
-enum class Stub : unsigned { kSlowAccess, kBudget, kString, kExit, kFetch, kBranch, kCount };
+enum class Stub : unsigned { kSlowAccess, kBudget, kString, kExit, kFetch, kBranch, kRecordBranch, kCount };
 
 }  // namespace elision::vm
 
@@ -30,6 +30,7 @@ void elision_stub_string();
 void elision_stub_exit();
 void elision_stub_fetch();
 void elision_stub_branch();
+void elision_stub_record_branch();
 void elision_stub_fault_exit();
 extern const char elision_copy_line_end[];
 extern const char elision_copy_line_failed[];

@@ -34,6 +34,22 @@ void CodeManager::watch(const std::vector<std::string>& places, std::uint64_t aw
   flush();
 }
 
+void CodeManager::record_branches(std::uint32_t kinds) {
+  if (kinds == context_.recorded_branches) return;
+  context_.recorded_branches = kinds;
+  for (Cpu* cpu : context_.cpus) {
+    cpu->branch_ring.clear();
+    cpu->branch_ring.kinds = kinds;
+  }
+  flush();
+}
+
+void CodeManager::count_accesses(std::uint32_t kinds) {
+  if (kinds == context_.counted_accesses) return;
+  context_.counted_accesses = kinds;
+  flush();
+}
+
 void CodeManager::install_stubs(bool timed) {
   auto* table = reinterpret_cast<std::uint64_t*>(kStubTable);
   const auto set = [&](Stub stub, void (*entry)()) {
@@ -45,6 +61,7 @@ void CodeManager::install_stubs(bool timed) {
   set(Stub::kExit, timed ? elision_timed_stub_exit : elision_stub_exit);
   set(Stub::kFetch, timed ? elision_timed_stub_fetch : elision_stub_fetch);
   set(Stub::kBranch, elision_stub_branch);
+  set(Stub::kRecordBranch, elision_stub_record_branch);
   auto* exits = reinterpret_cast<Exit*>(kPermanentExits);
   Emitter out(CodeCache::permanent());
   pending_stub_ = emit_permanent_exit(out, exits[0], ExitReason::kPending);
@@ -55,8 +72,12 @@ void CodeManager::install_stubs(bool timed) {
 
 const Block* CodeManager::translate(std::uint64_t pc, Detail detail, std::size_t most) {
   watched_.examine(pc);
-  const Translation how{detail, context_.account != nullptr, context_.watches_part_markers,
-                        watched_.contains(pc)};
+  const Translation how{detail,
+                        context_.account != nullptr,
+                        context_.watches_part_markers,
+                        watched_.contains(pc),
+                        context_.recorded_branches,
+                        context_.counted_accesses};
   return translate_block(cache_, guest_code_, context_.machine, how, pc, most);
 }
 

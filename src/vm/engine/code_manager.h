@@ -69,6 +69,10 @@ class CodeManager {
   }
   /// From now on watches `places` (watched_code.h). No CPU is running.
   void watch(const std::vector<std::string>& places, std::uint64_t awaited);
+  /// From now on translated code records these kinds of branches (BranchKind), and no others.
+  void record_branches(std::uint32_t kinds);
+  /// From now on translated code counts these accesses (CountedAccess), and no others.
+  void count_accesses(std::uint32_t kinds);
   const WatchedCode& watched() const { return watched_; }
   /// Lets every CPU continue at its guest address, by a translation in its present detail.
   void restart_cpus();

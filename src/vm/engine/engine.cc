@@ -377,6 +377,7 @@ void Engine::change_phase() {
 /// mode the model sees no access: its caches are then as they were before, and every page counts as touched.
 void Engine::set_fast(bool fast) {
   context_.fast = fast;
+  context_.model->forget_tries();
   if (!fast) {
     for (const profile::Mapping& mapping : profile::mappings_of(kernel_->memory_map()))
       context_.model->set_untouched(GuestAddr(mapping.begin), GuestAddr(mapping.end), false);

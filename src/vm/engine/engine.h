@@ -61,6 +61,8 @@ class Engine final : public EngineServices {
   void set_count_limits(Thread& thread, const CountLimits& limits) override {
     scheduler_.set_count_limits(thread, limits);
   }
+  void record_branches(std::uint32_t kinds) override { code_.record_branches(kinds); }
+  void count_accesses(std::uint32_t kinds) override { code_.count_accesses(kinds); }
   Thread& create_thread(const GuestState& state, Thread& creator) override;
   void end_thread(Thread& thread) override;
   void park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) override {

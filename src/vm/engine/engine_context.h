@@ -23,6 +23,8 @@ struct EngineContext {
   std::unique_ptr<machine::Model> model{};
   bool fast = false;                    // no CPU runs timed code
   bool watches_part_markers = false;    // translated code leaves at markers (run_region.h)
+  std::uint32_t recorded_branches = 0;  // kinds (BranchKind)
+  std::uint32_t counted_accesses = 0;   // kinds (CountedAccess)
   Kernel* kernel = nullptr;             // set before the first thread exists
   Cycles idle_time{0};                  // virtual time while no CPU runs
   profile::Account* account = nullptr;  // with Options::lock_times

@@ -214,7 +214,10 @@ void Engine::transaction_end(Cpu& cpu, Exit& exit) {
   cpu.committed_cycles += cpu.end_transaction_cycles(cpu.clock());
   scheduler_.look_at_limits(cpu);
   cpu.overlaps_for(kLongestWindow);
-  if (cpu.evidence != nullptr) settle_waits(cpu);
+  if (cpu.evidence != nullptr) {
+    settle_waits(cpu);
+    cpu.evidence->accesses.end_tries();
+  }
   WatchedCode::count_committed(cpu.watched_in_transaction);
   cpu.commit_step = CommitStep::kNone;
   cpu.in_transaction = 0;
@@ -245,6 +248,12 @@ void Engine::look_at_counts(Cpu& cpu) {
   if (cpu.in_transaction) transactions_.abort(cpu, machine::HardwareAbort::kInterrupt);
   if (const Cpu::Aborted& aborted = cpu.aborted; std::exchange(cpu.aborted.is_new, false))
     interrupt.abort = AbortRecord{aborted.cause, aborted.status, aborted.pc, aborted.cycles};
+  for (unsigned kind = 0; kind < kCountedAccesses; ++kind)
+    if (AccessCounter& counter = cpu.accesses[kind]; std::exchange(counter.is_new, false))
+      interrupt.accesses[kind] = counter.record;
+  const BranchRing& ring = cpu.branch_ring;
+  if (ring.kinds != 0)
+    for (std::uint64_t age = 0; age < ring.size(); ++age) interrupt.branches.push_back(ring.newest(age));
   Scheduler::capture(cpu);
   if (!kernel_->count_reached(thread, interrupt)) return;
   charge(cpu, context_.machine.system.timer_interrupt_cycles);

@@ -71,6 +71,7 @@ ThreadCounts Scheduler::counts_of_cpu(const Cpu& cpu) const {
   ThreadCounts counts{.cycles = cpu.clock().value,
                       .instructions = cpu.instructions(),
                       .mispredictions = cpu.branches.mispredictions,
+                      .accesses = {cpu.accesses[0].count(), cpu.accesses[1].count()},
                       .transaction_cycles = cpu.transaction_cycles,
                       .committed_cycles = cpu.committed_cycles,
                       .machine = context_.model->counts(cpu.id)};
@@ -118,6 +119,15 @@ void Scheduler::set_next_look(Cpu& cpu, const ThreadCounts& counts) {
                 ? 0
                 : std::max<std::uint64_t>((limits.instructions - counts.instructions) / most_a_cycle, 1));
   if (limits.begins <= counts.machine.begins || limits.commits <= counts.machine.commits) look_in(0);
+  for (unsigned kind = 0; kind < kCountedAccesses; ++kind) {
+    AccessCounter& counter = cpu.accesses[kind];
+    if (limits.accesses[kind] <= counts.accesses[kind])
+      look_in(0);
+    else if (limits.accesses[kind] != CountLimits::kNone)
+      counter.record_at(counter.count() + limits.accesses[kind] - counts.accesses[kind]);
+    else
+      counter.record_at(CountLimits::kNone);
+  }
   const std::uint64_t aborts = counts.aborts();
   cpu.aborts_to_look = 0;
   if (limits.aborts != CountLimits::kNone) {
@@ -136,7 +146,10 @@ void Scheduler::cancel_deadline(EngineThread& thread) { timers_.cancel(std::exch
 
 void Scheduler::attach(EngineThread& thread, Cpu& cpu, Cycles at) {
   cpu.thread = &thread.thread;
-  if (cpu.evidence != nullptr) cpu.evidence->held = &thread.account.held;
+  if (cpu.evidence != nullptr) {
+    cpu.evidence->held = &thread.account.held;
+    cpu.evidence->accesses.end_tries();
+  }
   thread.state = EngineThread::State::kOnCpu;
   thread.cpu = &cpu;
   const bool migrates = thread.counts.switches != 0 && thread.last_cpu != cpu.id.value;
@@ -145,6 +158,9 @@ void Scheduler::attach(EngineThread& thread, Cpu& cpu, Cycles at) {
   first_interrupt_after(cpu);
   cpu.slice_end = cpu.clock() + time_slice();
   cpu.forget_misses();
+  context_.model->forget_tries(cpu.id);
+  cpu.branch_ring.clear();
+  for (AccessCounter& counter : cpu.accesses) counter.is_new = false;
   cpu.waits_for_line = false;  // the previous thread may have waited when it was detached
   cpu.asked_ticks = 0;
   thread.on_cpu_since = cpu.clock();
@@ -428,7 +444,7 @@ void Scheduler::begin_vfork(Thread& thread) {
   vforks_.back().queue.swap(queue_);
   timers_.exchange(vforks_.back().timers);
   context_.ordering.clear();
-  context_.model->forget_early_requests();
+  context_.model->forget_tries();
   context_.ordering.set_look(kNever);  // the child does not look at the region
 }
 
@@ -436,6 +452,7 @@ void Scheduler::end_vfork() {
   VforkParent saved = std::move(vforks_.back());
   vforks_.pop_back();
   context_.ordering = saved.ordering;
+  context_.model->forget_tries();  // the child's
   queue_.swap(saved.queue);
   timers_.exchange(saved.timers);
   EngineThread& parent = *saved.thread;
@@ -473,7 +490,7 @@ void Scheduler::keep_only(EngineThread& thread) {
   }
   vforks_.clear();
   context_.ordering.clear();
-  context_.model->forget_early_requests();
+  context_.model->forget_tries();
   queue_.clear();
   Timers::Set none;
   timers_.exchange(none);

@@ -49,6 +49,10 @@ class EngineServices {
   /// Replaces the values at which Kernel::count_reached is called for `thread`. A value that is reached
   /// already counts.
   virtual void set_count_limits(Thread& thread, const CountLimits& limits) = 0;
+  /// Records these kinds of branches (BranchKind) on all CPUs, for CountInterrupt::branches. 0: none.
+  virtual void record_branches(std::uint32_t kinds) = 0;
+  /// Counts these accesses (CountedAccess) on all CPUs, for ThreadCounts::accesses. 0: none.
+  virtual void count_accesses(std::uint32_t kinds) = 0;
 
   /// A new runnable thread that starts from `state`, at the creator's time plus the wake-up latency. The
   /// engine owns it.

@@ -20,6 +20,8 @@ class FakeEngine final : public EngineServices {
   unsigned cpu_of(const Thread&) const override { return 0; }
   ThreadCounts counts(const Thread&) const override { return counted; }
   void set_count_limits(Thread&, const CountLimits& limits) override { count_limits = limits; }
+  void record_branches(std::uint32_t kinds) override { recorded_branches = kinds; }
+  void count_accesses(std::uint32_t kinds) override { counted_accesses = kinds; }
   Thread& create_thread(const GuestState& state, Thread&) override {
     made.push_back(std::make_unique<Thread>());
     made.back()->state = state;
@@ -80,6 +82,8 @@ class FakeEngine final : public EngineServices {
 
   Nanoseconds time = 0;
   ThreadCounts counted;
+  std::uint32_t recorded_branches = 0;
+  std::uint32_t counted_accesses = 0;
   CountLimits count_limits;
   Random numbers{1};
   std::vector<std::unique_ptr<Thread>> made;

@@ -5,8 +5,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "machine/model.h"
+#include "vm/interface/access_counter.h"
+#include "vm/interface/branch_record.h"
 
 namespace elision::vm {
 
@@ -16,10 +19,11 @@ struct ThreadCounts {
   std::uint64_t nanoseconds = 0, reference_cycles = 0;  // the same time
   std::uint64_t instructions = 0;
   std::uint64_t mispredictions = 0;
-  std::uint64_t transaction_cycles = 0;  // in transactions that have ended
-  std::uint64_t committed_cycles = 0;    // of these, in those that committed
-  std::uint64_t switches = 0;            // times that it left a CPU
-  std::uint64_t migrations = 0;          // times that it came to another CPU
+  std::uint64_t accesses[kCountedAccesses] = {};  // loads, and stores: while they are counted
+  std::uint64_t transaction_cycles = 0;           // in transactions that have ended
+  std::uint64_t committed_cycles = 0;             // of these, in those that committed
+  std::uint64_t switches = 0;                     // times that it left a CPU
+  std::uint64_t migrations = 0;                   // times that it came to another CPU
   machine::CpuCounts machine{};
 
   std::uint64_t aborts() const {
@@ -36,12 +40,17 @@ struct CountLimits {
   std::uint64_t cycles = kNone, nanoseconds = kNone;
   std::uint64_t instructions = kNone;
   std::uint64_t begins = kNone, commits = kNone, aborts = kNone;
+  std::uint64_t accesses[kCountedAccesses] = {kNone, kNone};
 
-  bool any() const { return (cycles & nanoseconds & instructions & begins & commits & aborts) != kNone; }
+  bool any() const {
+    return (cycles & nanoseconds & instructions & begins & commits & aborts & accesses[0] & accesses[1]) !=
+           kNone;
+  }
   bool reached_by(const ThreadCounts& counts) const {
     return counts.cycles >= cycles || counts.nanoseconds >= nanoseconds ||
            counts.instructions >= instructions || counts.machine.begins >= begins ||
-           counts.machine.commits >= commits || counts.aborts() >= aborts;
+           counts.machine.commits >= commits || counts.aborts() >= aborts ||
+           counts.accesses[0] >= accesses[0] || counts.accesses[1] >= accesses[1];
   }
 };
 
@@ -57,7 +66,9 @@ struct AbortRecord {
 /// interrupt: a transaction has been aborted.
 struct CountInterrupt {
   std::uint64_t pc = 0;  // the instruction that was to be executed, also inside of that transaction
-  std::optional<AbortRecord> abort;  // with CountLimits::aborts
+  std::optional<AbortRecord> abort;                             // with CountLimits::aborts
+  std::optional<AccessRecord> accesses[kCountedAccesses] = {};  // with CountLimits::accesses
+  std::vector<BranchRecord> branches{};  // newest first; since the thread came to its CPU
 };
 
 }  // namespace elision::vm

@@ -130,6 +130,43 @@ const AccessCheck* BlockBuilder::new_check(std::size_t n, unsigned access, std::
   return &check;
 }
 
+/// Emits counts of the instruction's accesses, of the kinds that are counted.
+void BlockBuilder::count_accesses(std::size_t n) {
+  const Instruction& i = code_block_.instructions[n];
+  if (how_.counted_accesses == 0 || i.accesses == 0) return;
+  const bool live = flags_live(n);
+  if (live) save_flags();
+  for (const CountedAccess kind : {kCountedLoad, kCountedStore}) {
+    const MemoryAccess* const first = std::find_if(
+        i.access, i.access + i.accesses,
+        [kind](const auto& access) { return kind == kCountedLoad ? access.read : access.write; });
+    if ((how_.counted_accesses & kind) != 0 && first != i.access + i.accesses) count_access(i, *first, kind);
+  }
+  if (live) restore_flags();
+}
+
+/// Emits the count of one access. If it runs out, the helper records the access, whose address is in
+/// Cpu::check_address. Changes flags.
+void BlockBuilder::count_access(const Instruction& i, const MemoryAccess& access, CountedAccess kind) {
+  const bool stores = kind == kCountedStore;
+  if (i.kind == InstructionClass::kGather || i.kind == InstructionClass::kBitString) {
+    out_.store_imm64(cpu_field(kOffsetCheckAddress), 0);  // it depends on more than the operand
+  } else {
+    out_.store(cpu_field(kOffsetScratch), kRax);
+    address_to(kRax, access.operand);
+    out_.store(cpu_field(kOffsetCheckAddress), kRax);
+    out_.load(kRax, cpu_field(kOffsetScratch));
+  }
+  const std::size_t left = (stores ? sizeof(AccessCounter) : 0) + offsetof(AccessCounter, left);
+  out_.add64_imm32(cpu_field(kOffsetAccesses + static_cast<int>(left)), -1);
+  std::uint8_t* const patch = out_.jump_if(kEqual);
+  AccessCheck check{};
+  check.kind = stores ? AccessCheck::kRecordedStore : AccessCheck::kRecordedLoad;
+  check.retry = check.done = out_.address();
+  check.pc = i.pc;
+  budget_exits_.push_back({patch, cache_.allocate_meta(check)});
+}
+
 void BlockBuilder::access_checks(std::size_t n) {
   const Instruction& i = code_block_.instructions[n];
   if (checked_ || is_counted() || i.accesses == 0) return;

@@ -10,6 +10,7 @@
 #include "vm/code/emitter.h"
 #include "vm/cpu/stubs.h"
 #include "vm/decode/guest_code.h"
+#include "vm/interface/branch_record.h"
 #include "vm/translate/block_cost.h"
 #include "vm/translate/translator.h"
 
@@ -100,6 +101,7 @@ class BlockBuilder {
 
   bool is_timed() const { return how_.detail == Detail::kTimed; }
   bool is_counted() const { return how_.detail == Detail::kCounted; }
+  bool records(BranchKind kind) const { return (how_.recorded_branches & kind) != 0; }
 
   // translator.cc
   void prologue();
@@ -116,6 +118,7 @@ class BlockBuilder {
   void check_fetched();
   void fetch();
   void misprediction();
+  void record_branch(const Instruction& i, std::uint64_t to, BranchKind kind);
   void loop(const Instruction& i);
   void call(const Instruction& i);
   void indirect_branch(const Instruction& i);
@@ -127,6 +130,8 @@ class BlockBuilder {
   /// Emits all access checks of instruction n.
   void access_checks(std::size_t n);
   void access_check(std::size_t n, unsigned access, std::uint64_t retry);
+  void count_accesses(std::size_t n);
+  void count_access(const Instruction& i, const MemoryAccess& access, CountedAccess kind);
   void shared_memory_check(std::size_t n, unsigned access, std::uint64_t retry);
   std::uint8_t* look(const MemoryOperand& m, std::uint32_t size, std::uint64_t tolerated,
                      const Scratch& scratch);

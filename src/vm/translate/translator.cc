@@ -46,7 +46,7 @@ const Block* BlockBuilder::build() {
   prologue();
   for (std::size_t n = 0; n < code.size();) {
     const CheckGroup together = group_at(n);
-    if (together.pays()) {
+    if (together.pays() && how_.counted_accesses == 0) {
       group(n, together);
       n = together.end;
     } else {
@@ -136,8 +136,10 @@ void BlockBuilder::charge(std::uint32_t ticks, std::size_t instructions) {
 void BlockBuilder::instruction(std::size_t n) {
   const Instruction& i = code_block_.instructions[n];
   range(i);
+  count_accesses(n);
   switch (i.kind) {
     case InstructionClass::kJump:
+      record_branch(i, i.target, kDirectJump);
       link(out_.jump(), i.target);
       return;
     case InstructionClass::kConditionalJump:
@@ -207,8 +209,14 @@ void BlockBuilder::fetch() {
 /// taken.
 void BlockBuilder::conditional_jump(const Instruction& i) {
   if (!is_timed()) {
-    link(out_.jump_if(i.condition), i.target);
-    link(out_.jump(), i.next());
+    if (!records(kConditionalJump)) {
+      link(out_.jump_if(i.condition), i.target);
+      link(out_.jump(), i.next());
+      return;
+    }
+    link(out_.jump_if(i.condition ^ 1u), i.next());
+    record_branch(i, i.target, kConditionalJump);
+    link(out_.jump(), i.target);
     return;
   }
   const bool backward = i.target <= i.pc;
@@ -222,6 +230,7 @@ void BlockBuilder::conditional_jump(const Instruction& i) {
 void BlockBuilder::edge(const Instruction& i, bool taken) {
   using Predictor = machine::BranchPredictor;
   const std::uint64_t target = taken ? i.target : i.next();
+  if (taken) record_branch(i, i.target, kConditionalJump);
   const std::uint32_t branch = Predictor::branch_at(i.pc);
   const MemoryOperand bias =
       cpu_field(kOffsetBranches + static_cast<int>(offsetof(Predictor, bias)) + static_cast<int>(branch));
@@ -258,12 +267,24 @@ void BlockBuilder::unsure_branch(const UnsureBranch& unsure) {
   Emitter::patch(out_.jump(), unsure.resume);
 }
 
+/// Emits the record of a branch that is about to be taken, if its kind is recorded. `to`: 0 if
+/// Cpu::exit_value has the target. Changes no register and no flag.
+void BlockBuilder::record_branch(const Instruction& i, std::uint64_t to, BranchKind kind) {
+  if (!records(kind)) return;
+  BranchSite* const site = cache_.allocate_meta(BranchSite{i.pc, to, kind, 0});
+  out_.store_imm64(cpu_field(kOffsetBranchSite),
+                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(site)));
+  out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kRecordBranch))));
+  site->done = out_.address();
+}
+
 /// LOOP, LOOPcc and JRCXZ have only short forms: they skip a jump to the next instruction.
 void BlockBuilder::loop(const Instruction& i) {
   constexpr unsigned kJumpBytes = 5;
   out_.raw(i.bytes, i.length - 1u);
   out_.byte(kJumpBytes);
   link(out_.jump(), i.next());
+  record_branch(i, i.target, kConditionalJump);
   link(out_.jump(), i.target);
 }
 
@@ -282,6 +303,7 @@ void BlockBuilder::call(const Instruction& i) {
   push_return_address(i.next());
   // If the code after the call reads flags, they pass through returns.
   if (code_.reads_incoming_flags(i.next())) code_.assume_flags_live();
+  record_branch(i, i.target, kDirectCall);
   link(out_.jump(), i.target);
 }
 
@@ -352,6 +374,13 @@ void BlockBuilder::misprediction() {
 
 /// Looks RCX up in the indirect-branch table. The guest's RCX and RDX are spilled.
 void BlockBuilder::jump_to_rcx(const Instruction& i) {
+  const BranchKind kind = i.kind == InstructionClass::kReturn         ? kReturn
+                          : i.kind == InstructionClass::kIndirectCall ? kIndirectCall
+                                                                      : kIndirectJump;
+  if (records(kind)) {
+    out_.store(cpu_field(kOffsetExitValue), kRcx);
+    record_branch(i, 0, kind);
+  }
   if (is_timed() && i.kind != InstructionClass::kReturn) predict_target(i);
   constexpr unsigned kEntryShift = 4;
   static_assert(sizeof(BranchEntry) == 1u << kEntryShift && kBranchEntries == 1u << 16);

@@ -25,9 +25,11 @@ namespace elision::vm {
 
 struct Translation {
   Detail detail = Detail::kTimed;
-  bool watches_marks = false;         // marks (InstructionClass::kMark) leave to the engine
-  bool watches_part_markers = false;  // so do markers (InstructionClass::kPartMarker)
-  bool is_watched = false;            // so may the block's first instruction
+  bool watches_marks = false;           // marks (InstructionClass::kMark) leave to the engine
+  bool watches_part_markers = false;    // so do markers (InstructionClass::kPartMarker)
+  bool is_watched = false;              // so may the block's first instruction
+  std::uint32_t recorded_branches = 0;  // kinds of branches (BranchKind)
+  std::uint32_t counted_accesses = 0;   // CountedAccess
 };
 
 /// Translates the block at `pc`, of at most `most` instructions, and adds it to `cache`, which must have room

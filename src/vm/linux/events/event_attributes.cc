@@ -8,6 +8,7 @@
 
 #include "vm/host/guest_memory.h"
 #include "vm/interface/guest_layout.h"
+#include "vm/linux/events/event_branches.h"
 
 namespace elision::vm {
 namespace {
@@ -65,7 +66,7 @@ int unsupported(const perf_event_attr& attr) {
   if (attr.context_switch || attr.text_poke) return -EINVAL;
   if ((attr.sample_type & ~kSampleTypes) != 0 || (attr.read_format & ~kReadFormats) != 0) return -EINVAL;
   if (attr.precise_ip > kMostPrecise || attr.exclude_user) return -EOPNOTSUPP;
-  return 0;
+  return refusal_of_branches(attr);
 }
 
 }  // namespace

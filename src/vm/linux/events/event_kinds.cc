@@ -36,6 +36,8 @@ constexpr RawEvent kRawEvents[] = {
     {0x08c9, EventKind::kMemoryAborts, true},
     {0x20c9, EventKind::kInstructionAborts, true},
     {0x80c9, EventKind::kOtherAborts, true},
+    {0x81d0, EventKind::kLoads, false},
+    {0x82d0, EventKind::kStores, false},
     {0x0154, EventKind::kConflicts, true},
     {0x0254, EventKind::kCapacity, true},
 };
@@ -150,6 +152,10 @@ std::uint64_t value_of(EventKind kind, const ThreadCounts& counts) {
       return counts.transaction_cycles;
     case EventKind::kCommittedCycles:
       return counts.committed_cycles;
+    case EventKind::kLoads:
+      return counts.accesses[0];
+    case EventKind::kStores:
+      return counts.accesses[1];
   }
   return 0;
 }
@@ -168,6 +174,10 @@ bool counts_aborts(EventKind kind) {
   }
 }
 
+std::uint32_t counted_access(EventKind kind) {
+  return kind == EventKind::kLoads ? kCountedLoad : kind == EventKind::kStores ? kCountedStore : 0u;
+}
+
 bool interrupts(EventKind kind) {
   switch (kind) {
     case EventKind::kCycles:
@@ -176,6 +186,8 @@ bool interrupts(EventKind kind) {
     case EventKind::kInstructions:
     case EventKind::kBegins:
     case EventKind::kCommits:
+    case EventKind::kLoads:
+    case EventKind::kStores:
       return true;
     default:
       return counts_aborts(kind);
@@ -204,6 +216,10 @@ void limit(CountLimits& limits, EventKind kind, const ThreadCounts& now, std::ui
       return lower(limits.commits, now.machine.commits, left);
     case EventKind::kAborts:
       return lower(limits.aborts, now.aborts(), left);
+    case EventKind::kLoads:
+      return lower(limits.accesses[0], now.accesses[0], left);
+    case EventKind::kStores:
+      return lower(limits.accesses[1], now.accesses[1], left);
     default:
       if (counts_aborts(kind)) lower(limits.aborts, now.aborts(), 1);  // the next one may be of the kind
   }

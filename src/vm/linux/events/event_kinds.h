@@ -37,6 +37,8 @@ enum class EventKind : std::uint32_t {
   kCapacity,
   kTransactionCycles,
   kCommittedCycles,
+  kLoads,   // instructions that load
+  kStores,  // instructions that store
 };
 
 /// The kind that `attr` names on this machine, or Linux's error.
@@ -53,6 +55,8 @@ std::uint64_t value_of(EventKind kind, const ThreadCounts& counts);
 
 /// Whether an overflow of the kind interrupts at once. The others are only counted.
 bool interrupts(EventKind kind);
+/// The accesses (CountedAccess) that the kind counts: 0 or one.
+std::uint32_t counted_access(EventKind kind);
 /// Whether an abort may be one that the kind counts.
 bool counts_aborts(EventKind kind);
 /// Lowers the limit that ends the next `left` events of the kind.

@@ -11,6 +11,7 @@
 #include "vm/host/guest_memory.h"
 #include "vm/interface/guest_layout.h"
 #include "vm/linux/events/event_attributes.h"
+#include "vm/linux/events/event_branches.h"
 #include "vm/linux/events/process_events.h"
 #include "vm/linux/process/clocks.h"
 
@@ -151,19 +152,32 @@ std::uint64_t transaction_flags(const AbortRecord& abort) {
   return flags;
 }
 
-std::uint64_t unknown_data_source() {
-  return PERF_MEM_S(OP, NA) | PERF_MEM_S(LVL, NA) | PERF_MEM_S(SNOOP, NA) | PERF_MEM_S(LOCK, NA) |
-         PERF_MEM_S(TLB, NA);
+/// Only what a recorded access did is known.
+std::uint64_t data_source(EventKind kind, bool is_recorded) {
+  const std::uint64_t operation = !is_recorded                 ? PERF_MEM_S(OP, NA)
+                                  : kind == EventKind::kStores ? PERF_MEM_S(OP, STORE)
+                                                               : PERF_MEM_S(OP, LOAD);
+  return operation | PERF_MEM_S(LVL, NA) | PERF_MEM_S(SNOOP, NA) | PERF_MEM_S(LOCK, NA) | PERF_MEM_S(TLB, NA);
+}
+
+/// The access that ended the period of an event of accesses. Null if the event is another one, is not
+/// precise, or the thread left its CPU before the interrupt.
+const AccessRecord* recorded_access(const EventSlot& slot, const CountInterrupt& interrupt) {
+  const std::uint32_t kind = counted_access(slot.kind);
+  if (kind == 0 || slot.attr.precise_ip == 0) return nullptr;
+  const auto& access = interrupt.accesses[kind == kCountedStore ? 1 : 0];
+  return access ? &*access : nullptr;
 }
 
 /// The fields of a sample that follow the stack. `abort`: null if it is no sample of an abort.
-std::vector<char> fields_behind_stack(const perf_event_attr& attr, const GuestState& state,
-                                      const AbortRecord* abort) {
+std::vector<char> fields_behind_stack(const EventSlot& slot, const GuestState& state,
+                                      const AbortRecord* abort, const AccessRecord* access) {
+  const perf_event_attr& attr = slot.attr;
   std::vector<char> fields;
   const auto wants = [&](std::uint64_t bit) { return (attr.sample_type & bit) != 0; };
   if (wants(PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
     put_word(fields, abort != nullptr ? abort->cycles : 0);
-  if (wants(PERF_SAMPLE_DATA_SRC)) put_word(fields, unknown_data_source());
+  if (wants(PERF_SAMPLE_DATA_SRC)) put_word(fields, data_source(slot.kind, access != nullptr));
   if (wants(PERF_SAMPLE_TRANSACTION)) put_word(fields, abort != nullptr ? transaction_flags(*abort) : 0);
   if (wants(PERF_SAMPLE_REGS_INTR)) put_registers(fields, state, attr.sample_regs_intr);
   return fields;
@@ -330,10 +344,13 @@ std::vector<char> ProcessEvents::sample(const Overflow& overflow) {
   const GuestState& state = thread.thread.state;
   const AbortRecord* const abort =
       counts_aborts(slot.kind) && overflow.interrupt.abort ? &*overflow.interrupt.abort : nullptr;
+  const AccessRecord* const access = recorded_access(slot, overflow.interrupt);
   std::uint64_t pc = state.rip;
   if (abort != nullptr && attr.precise_ip > 1) pc = abort->pc;
   if (abort == nullptr && attr.precise_ip > 0) pc = overflow.interrupt.pc;
-  const auto precise = static_cast<std::uint16_t>(attr.precise_ip > 0 ? PERF_RECORD_MISC_EXACT_IP : 0);
+  if (access != nullptr) pc = access->pc;
+  const bool is_exact = attr.precise_ip > 0 && (access != nullptr || counted_access(slot.kind) == 0);
+  const auto precise = static_cast<std::uint16_t>(is_exact ? PERF_RECORD_MISC_EXACT_IP : 0);
   std::vector<char> record =
       begin_record(PERF_RECORD_SAMPLE, static_cast<std::uint16_t>(PERF_RECORD_MISC_USER | precise));
   const auto wants = [&](std::uint64_t bit) { return (attr.sample_type & bit) != 0; };
@@ -341,7 +358,7 @@ std::vector<char> ProcessEvents::sample(const Overflow& overflow) {
   if (wants(PERF_SAMPLE_IP)) put_word(record, pc);
   if (wants(PERF_SAMPLE_TID)) put_pair(record, process_.ids.pid(), thread.thread.tid);
   if (wants(PERF_SAMPLE_TIME)) put_word(record, time_of(slot, thread));
-  if (wants(PERF_SAMPLE_ADDR)) put_word(record, 0);
+  if (wants(PERF_SAMPLE_ADDR)) put_word(record, access != nullptr ? access->address : 0);
   if (wants(PERF_SAMPLE_ID)) put_word(record, slot.id);
   if (wants(PERF_SAMPLE_STREAM_ID)) put_word(record, slot.id);
   if (wants(PERF_SAMPLE_CPU)) put_word(record, process_.services.cpu_of(thread.thread));
@@ -355,12 +372,12 @@ std::vector<char> ProcessEvents::sample(const Overflow& overflow) {
     for (const std::uint64_t entry : chain) put_word(record, entry);
   }
   if (wants(PERF_SAMPLE_RAW)) put_pair(record, sizeof(std::uint32_t), 0);
-  if (wants(PERF_SAMPLE_BRANCH_STACK)) {  // this CPU records no branches
-    put_word(record, 0);
-    if ((attr.branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX) != 0) put_word(record, ~std::uint64_t{0});
-  }
+  if (wants(PERF_SAMPLE_BRANCH_STACK))
+    for (const std::uint64_t word :
+         branch_stack(attr, overflow.interrupt.branches, branch_depth(process_.identity)))
+      put_word(record, word);
   if (wants(PERF_SAMPLE_REGS_USER)) put_registers(record, state, attr.sample_regs_user);
-  const std::vector<char> rest = fields_behind_stack(attr, state, abort);
+  const std::vector<char> rest = fields_behind_stack(slot, state, abort, access);
   if (wants(PERF_SAMPLE_STACK_USER))
     put_stack(record, state.gpr[kRsp], stack_bytes(attr.sample_stack_user, record.size(), rest.size()));
   record.insert(record.end(), rest.begin(), rest.end());

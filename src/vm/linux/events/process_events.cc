@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "vm/host/host_limits.h"
+#include "vm/linux/events/event_branches.h"
 
 namespace elision::vm {
 namespace {
@@ -57,15 +59,29 @@ void ProcessEvents::refresh(KernelThread& thread, ThreadEvents& events) {
   std::erase_if(events.counters, [&](const Counter& counter) { return !is_current(counter); });
   const unsigned cpu = process_.services.cpu_of(thread.thread);
   CountLimits limits;
+  const std::uint32_t branches_before = std::exchange(events.branches, 0);
+  const std::uint32_t accesses_before = std::exchange(events.accesses, 0);
   for (Counter& counter : events.counters) {
     const EventSlot& slot = board[counter.slot];
     counter.counts = is_effective(slot);
+    if (counter.counts) events.branches |= branch_kinds(slot.attr);
+    if (counter.counts) events.accesses |= counted_access(slot.kind);
     if (!counter.counts || slot.period == 0 || !is_on(slot, cpu)) continue;
     limit(limits, slot.kind, events.settled,
           static_cast<std::uint64_t>(std::max<std::int64_t>(counter.left, 0)), process_.identity);
   }
   if (limits.any() || events.limited) process_.services.set_count_limits(thread.thread, limits);
   events.limited = limits.any();
+  if (events.branches != branches_before || events.accesses != accesses_before) tell_what_is_wanted();
+}
+
+/// All threads of the process record the branches and count the accesses that any of them needs: they execute
+/// the same code.
+void ProcessEvents::tell_what_is_wanted() {
+  std::uint32_t branches = 0, accesses = 0;
+  for (const auto& [thread, events] : threads_) branches |= events.branches, accesses |= events.accesses;
+  process_.services.record_branches(branches);
+  process_.services.count_accesses(accesses);
 }
 
 /// The child of a vfork is no thread of this process, though it runs in the place of one.
@@ -185,17 +201,22 @@ void ProcessEvents::wake(int slot) {
   }
 }
 
+/// The child is in the list of threads by now. So if another process opens an event of the parent and does
+/// not find the child in the list, the child inherits the event.
 void ProcessEvents::thread_made(KernelThread& parent, KernelThread& child) {
+  look();
   const auto found = threads_.find(&parent);
   if (found == threads_.end()) return;
-  ThreadEvents inherited;
+  std::vector<Counter> inherited;
   for (const Counter& counter : found->second.counters)
     if (is_current(counter) && board[counter.slot].attr.inherit)
-      inherited.counters.push_back(counter_of(counter.slot));
+      inherited.push_back(counter_of(counter.slot));
   note_task(parent, true, process_.ids.pid(), process_.ids.pid(), child.thread.tid, parent.thread.tid);
-  if (inherited.counters.empty()) return;
-  inherited.settled = process_.services.counts(child.thread);
-  refresh(child, threads_[&child] = std::move(inherited));
+  if (inherited.empty()) return;
+  ThreadEvents& events = threads_[&child];  // it may have events of its own already
+  events.settled = process_.services.counts(child.thread);
+  events.counters.insert(events.counters.end(), inherited.begin(), inherited.end());
+  refresh(child, events);
 }
 
 /// Reads of an event whose thread has ended, and polls, must not wait for more.
@@ -217,7 +238,9 @@ void ProcessEvents::thread_ends(KernelThread& thread) {
   const int pid = process_.ids.pid(), parent = process_.ids.parent();
   note_task(thread, false, pid, pid, thread.thread.tid,
             thread.thread.tid == process_.leader_tid ? parent : pid);
+  const bool wanted = (found->second.branches | found->second.accesses) != 0;
   threads_.erase(found);
+  if (wanted) tell_what_is_wanted();
   target_ends(thread.thread.tid);
 }
 
@@ -237,14 +260,18 @@ void ProcessEvents::restart(KernelThread& thread, ThreadEvents& events) {
 void ProcessEvents::forked(KernelThread& self, int parent_process, int parent_thread) {
   auto mine = threads_.extract(&self);
   threads_.clear();
-  if (mine.empty()) return;
+  if (mine.empty()) return tell_what_is_wanted();
   std::erase_if(mine.mapped().counters, [&](const Counter& counter) {
     return !is_current(counter) || !board[counter.slot].attr.inherit ||
            board[counter.slot].attr.inherit_thread;
   });
-  if (mine.mapped().counters.empty()) return process_.services.set_count_limits(self.thread, {});
+  if (mine.mapped().counters.empty()) {
+    process_.services.set_count_limits(self.thread, {});
+    return tell_what_is_wanted();
+  }
   mine.mapped().limited = true;
   restart(self, threads_.insert(std::move(mine)).position->second);
+  tell_what_is_wanted();
   note_task(self, true, process_.ids.pid(), parent_process, self.thread.tid, parent_thread);
 }
 

@@ -76,6 +76,8 @@ class ProcessEvents {
     ThreadCounts settled;
     std::vector<Counter> counters;
     bool limited = false;
+    std::uint32_t branches = 0;  // kinds that its enabled events show
+    std::uint32_t accesses = 0;  // kinds that they count
   };
   struct Overflow {
     KernelThread& thread;
@@ -95,6 +97,7 @@ class ProcessEvents {
   void settle(KernelThread& thread, ThreadEvents& events);
   void refresh(KernelThread& thread, ThreadEvents& events);
   void restart(KernelThread& thread, ThreadEvents& events);
+  void tell_what_is_wanted();
   Counter counter_of(int slot) const;
   void change_period(Counter& counter, EventSlot& slot, std::uint64_t now) const;
   void emit(const Overflow& overflow, std::vector<EventSignal>& signals);

@@ -2,10 +2,12 @@
 #include "vm/linux/process/process_board.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -34,7 +36,7 @@ constexpr std::uint64_t kWindowBytes = [] {
   for (const std::uint64_t bytes : ProcessBoard::kPartBytes) sum += bytes;
   return sum;
 }();
-constexpr int kReadAttempts = 1000;
+constexpr std::chrono::seconds kLongestWrite{1};
 
 /// Returns the start time of a host process, in clock ticks since boot (field 22 of stat, proc(5)), or 0 if
 /// no such process exists.
@@ -112,14 +114,15 @@ bool ProcessBoard::claim(int host_pid) {
   window_ = nullptr;
   own_ = nullptr;
   const std::uint64_t start = host_start_of(host_pid);
+  if (start == 0) return false;
   Entry* entry = find(host_pid);
   const bool is_of_image_before = entry != nullptr && entry->host_start == start;
   if (entry == nullptr) entry = take(host_pid);
-  if (entry == nullptr || start == 0) return false;
+  if (entry == nullptr) return false;
   const auto at = static_cast<off_t>(place_of(*entry, kThreads));
   if (!is_of_image_before) {
     entry->host_start = 0;
-    for (auto& part : entry->parts) part.turn = 0, part.size = 0;
+    for (auto& part : entry->parts) part.turn += part.turn % 2, part.size = 0;
     fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, kWindowBytes);
   }
   void* const memory = mmap(nullptr, kWindowBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, at);
@@ -149,20 +152,26 @@ char* ProcessBoard::publish(Part part, const std::string& bytes) {
   return fits ? place : nullptr;
 }
 
+/// A writer that the host has put aside is waited for, and one that has ended in the middle is not.
 std::optional<std::string> ProcessBoard::read(int host_pid, Part part) const {
   const Entry* const entry = find(host_pid);
-  if (entry == nullptr || entry->host_start == 0 || entry->host_start != host_start_of(host_pid))
-    return std::nullopt;
+  const std::uint64_t start = entry != nullptr ? entry->host_start.load() : 0;
+  if (start == 0 || start != host_start_of(host_pid)) return std::nullopt;
   const auto& state = entry->parts[part];
+  const auto deadline = std::chrono::steady_clock::now() + kLongestWrite;
   std::string bytes;
-  for (int attempt = 0; attempt < kReadAttempts; ++attempt) {
+  do {
     const std::uint32_t turn = state.turn;
-    bytes.resize(std::min<std::uint64_t>(state.size, kPartBytes[part]));
-    const ssize_t got =
-        pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(place_of(*entry, part)));
-    if (turn % 2 == 0 && state.turn == turn)
-      return got == static_cast<ssize_t>(bytes.size()) ? std::optional(bytes) : std::nullopt;
-  }
+    if (turn % 2 == 0) {
+      bytes.resize(std::min<std::uint64_t>(state.size, kPartBytes[part]));
+      const ssize_t got =
+          pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(place_of(*entry, part)));
+      if (entry->host_pid != host_pid || entry->host_start != start) return std::nullopt;  // another's by now
+      if (state.turn == turn)
+        return got == static_cast<ssize_t>(bytes.size()) ? std::optional(bytes) : std::nullopt;
+    }
+    sched_yield();
+  } while (std::chrono::steady_clock::now() < deadline);
   return std::nullopt;
 }
 

@@ -6,7 +6,7 @@
 // A process writes only its own entry, and others read it at any moment: each part has a turn, which is odd
 // while the part is being written. The state of a thread is one byte, written in place. An entry counts while
 // the host's process with its number started when the entry says, so numbers may be used again. If the board
-// is full, or the host lacks memory, a process is shown as the host's is.
+// is full, /proc shows the host's process.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,8 @@ class ProcessBoard {
  public:
   enum Part : unsigned { kThreads, kRegions, kProgram, kParts };
   static constexpr std::size_t kEntries = 1024;
-  /// Room for a part: 32,768 threads, 87,381 mappings, and more arguments than execve takes.
+  /// Room for a part: for tens of thousands of threads and of mappings, and for more arguments than execve
+  /// takes.
   static constexpr std::uint64_t kPartBytes[kParts] = {2u << 20, 2u << 20, 12u << 20};
 
   /// Opens the board that this process had before execve. `inherited` is its descriptor, or negative if this

@@ -189,6 +189,8 @@ void publish_regions(Process& process) {
 }
 
 void publish_all(Process& process) {
+  if (process.inside_vfork != nullptr) return;  // the entry would be the parent's
+  for (const auto& thread : process.threads) thread->published_state = nullptr;  // the window goes
   if (!process.board.claim(process.ids.host_pid())) return;
   process.published_regions = ~std::uint64_t{0};
   publish_regions(process);

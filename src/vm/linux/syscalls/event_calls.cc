@@ -17,7 +17,9 @@
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_call.h"
 #include "vm/linux/events/event_attributes.h"
+#include "vm/linux/events/event_branches.h"
 #include "vm/linux/events/event_descriptors.h"
+#include "vm/linux/process/shown_process.h"
 #include "vm/linux/syscalls/thread_calls.h"
 
 namespace elision::vm {
@@ -47,8 +49,9 @@ OrErrno<Target> target_of(const Call& call) {
   if (number < -1) return Errno{-ESRCH};
   if (number == 0) return Target{ids.host_pid(), call.thread().tid};
   if (find_thread(call.process, number) != nullptr) return Target{ids.host_pid(), number};
-  const int host = ids.to_host(number);
-  if (host >= kMostHostNumbers || kill(host, 0) != 0) return Errno{-ESRCH};
+  int host = ids.to_host(number);
+  if (host >= kMostHostNumbers) host = host_process_of_thread(call.process, number);
+  if (host == 0 || kill(host, 0) != 0) return Errno{-ESRCH};
   return Target{host, number};
 }
 
@@ -200,6 +203,7 @@ SyscallOutcome sys_perf_event_open(Call& call) {
   if (named.error != 0) return call.finish(named.error);
   if (is_sampled(*attr) && !interrupts(named.kind) && named.kind != EventKind::kNothing)
     return call.finish(-EOPNOTSUPP);
+  if (has_branch_stack(*attr) && attr->type == PERF_TYPE_SOFTWARE) return call.finish(-EOPNOTSUPP);
   ProcessEvents& events = events_of(call);
   if (!events.board.make()) return call.finish(-ENOMEM);
   const auto leader = leader_of(call, *target, *attr);

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "vm/host/host_limits.h"
+#include "vm/linux/events/event_branches.h"
 #include "vm/linux/events/event_kinds.h"
 
 namespace elision::vm {
@@ -35,6 +36,7 @@ std::map<std::string, std::string> files(const MachineIdentity& machine) {
   std::map<std::string, std::string> all{
       {devices + "software/type", std::to_string(PERF_TYPE_SOFTWARE)},
       {cpu + "type", std::to_string(PERF_TYPE_RAW)},
+      {cpu + "caps/branches", std::to_string(branch_depth(machine))},
       {format + "event", "config:0-7"},
       {format + "umask", "config:8-15"},
       {events + "cpu-cycles", "event=0x3c"},
@@ -42,6 +44,7 @@ std::map<std::string, std::string> files(const MachineIdentity& machine) {
       {events + "branch-misses", "event=0xc5"},
       {events + "cache-references", "event=0x2e,umask=0x4f"},
       {events + "cache-misses", "event=0x2e,umask=0x41"},
+      {events + "mem-stores", "event=0xd0,umask=0x82"},
       {events + "ref-cycles", "event=0x00,umask=0x03"},
   };
   if (has_transactions(machine)) {

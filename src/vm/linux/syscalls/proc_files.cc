@@ -192,7 +192,8 @@ int take_number(std::string_view& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const auto digits = static_cast<std::size_t>(end - text.data());
-  if (error != std::errc() || (digits < text.size() && text[digits] != '/')) return 0;
+  const bool ends = digits == text.size() || text[digits] == '/';
+  if (error != std::errc() || !ends || text.front() == '0') return 0;
   text.remove_prefix(digits);
   return number;
 }

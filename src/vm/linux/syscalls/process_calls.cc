@@ -401,8 +401,15 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   origin.limits = process.limits;
   origin.scheduling = call.self.scheduling;
   origin.answers_for_region = process.answers_for_region() && !process.services.region_is_complete();
+  const auto close_boards = [&origin] {
+    for (const int board : {origin.cpu_time_board, origin.process_board, origin.event_board})
+      if (board >= 0) close(board);
+  };
   const int descriptor = write_hand_over({process.options, std::move(request), origin});
-  if (descriptor < 0) return call.finish(descriptor);
+  if (descriptor < 0) {
+    close_boards();
+    return call.finish(descriptor);
+  }
   release_shared_futexes(process);
   if (process.inside_vfork == nullptr) process.services.write_statistics(0);
   const SignalSet mask = get_host_mask();
@@ -419,9 +426,7 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
               reinterpret_cast<std::uint64_t>(arguments), reinterpret_cast<std::uint64_t>(environment));
   set_host_mask(mask);
   close(descriptor);
-  if (origin.cpu_time_board >= 0) close(origin.cpu_time_board);
-  if (origin.process_board >= 0) close(origin.process_board);
-  if (origin.event_board >= 0) close(origin.event_board);
+  close_boards();
   return call.finish(error);
 }
 
