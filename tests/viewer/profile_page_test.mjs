@@ -27,6 +27,33 @@ test("page of a real profile", { skip: process.env.ELISION_PROFILE_PAGE === unde
   await page.close();
 });
 
+test(
+  "page of real samples of aborts says what the report prints",
+  { skip: process.env.ELISION_ABORTS_PAGE === undefined },
+  async () => {
+    const address = pathToFileURL(process.env.ELISION_ABORTS_PAGE).href;
+    await checkEverywhere(address, "real aborts");
+    const { page } = await open(address);
+    const { causes, sources, bars } = abortsOf(page);
+    const notes = await page.locator("#aborts > .note").allTextContents();
+    assert.equal(await page.locator("#aborts .flame").count(), 1);
+    assert.equal(notes.length, 3);
+    for (const said of notes) assert.ok(process.env.ELISION_ABORTS_TEXT.includes(said), said);
+    const wanted = process.env.ELISION_ABORTS_TEXT.match(
+      / % (\S+) at (.*) \((.*)\), called by (.*) \((.*)\), in sections of (.*) \(/,
+    );
+    const first = sources.first();
+    assert.equal(await first.locator("th .place > span").textContent(), wanted[2]);
+    assert.equal(await first.locator("th .source").textContent(), wanted[3]);
+    assert.equal(await first.locator("td .calls").textContent(), wanted[4] + wanted[5]);
+    assert.equal(await first.locator("td").nth(2).textContent(), wanted[1]);
+    assert.equal(await first.locator("td .place > span").last().textContent(), wanted[6]);
+    assert.equal(await bars.count(), await sources.count());
+    assert.ok((await causes.count()) > 0);
+    await page.close();
+  },
+);
+
 /** Notes what is drawn: boxes since the last clearing of a canvas, and texts with their places in it. */
 function noteDrawing() {
   window.drawn = {
@@ -76,19 +103,27 @@ async function clickBox(page, place) {
 const linksOf = (page) =>
   page.locator("nav .links a").evaluateAll((all) => all.map((link) => link.getAttribute("href").slice(1)));
 
+/** The rows of both tables on aborts, and the bars of their chart. */
+const abortsOf = (page) => ({
+  causes: page.locator("#aborts .table").first().locator("tbody tr"),
+  sources: page.locator("#aborts .table").last().locator("tbody tr"),
+  bars: page.locator("#aborts .chart rect"),
+});
+
 test("sections follow the data, and the last one says what is not there", async () => {
   const { page } = await open(fileOf(profiles.sampled()));
-  assert.deepEqual(await linksOf(page), ["verdict", "time", "locks", "calls", "threads", "about"]);
+  assert.deepEqual(await linksOf(page), ["verdict", "time", "locks", "aborts", "calls", "threads", "about"]);
   assert.equal(await page.locator("#about li").count(), 0);
   await page.goto(fileOf(profiles.exact()));
   assert.deepEqual(await linksOf(page), ["verdict", "time", "locks", "about"]);
   assert.deepEqual(await page.locator("#about li").allTextContents(), [
+    "Aborts by instruction: none were recorded.",
     "Call paths: none were recorded.",
     "Commits and aborts by thread: no transactions were counted.",
   ]);
   await page.goto(fileOf(profiles.tooShort()));
   assert.deepEqual(await linksOf(page), ["verdict", "about"]);
-  assert.equal((await page.locator("#about li").allTextContents()).length, 3);
+  assert.equal((await page.locator("#about li").allTextContents()).length, 4);
   assert.equal(
     await page.locator("#verdict .sentence").textContent(),
     "The run was too short to say why: 12 samples.",
@@ -190,6 +225,145 @@ test("an older profile has no overhead by lock", async () => {
     await page.locator("#locks .note").textContent(),
     /This older profile has no overhead by lock/,
   );
+  await page.close();
+});
+
+test("aborts have their sentences, causes, and a bar and a row for each instruction", async () => {
+  const report = profiles.sampled();
+  const { heading, trust, shares_of: sharesOf } = report.abort_events;
+  const { page } = await open(fileOf(report));
+  const { causes, sources, bars } = abortsOf(page);
+  assert.deepEqual(await page.locator("#aborts .note").allTextContents(), [
+    heading,
+    `Of ${sharesOf}:`,
+    trust,
+  ]);
+  assert.deepEqual(await causes.allTextContents(), [
+    `conflict21.5k81${THIN}%another thread accessed the same cache line`,
+    `capacity399015${THIN}%the transaction accessed more than the CPU can keep track of`,
+    `lock-busy4991.9${THIN}%the lock was held`,
+    `instruction5322.0${THIN}%one that no transaction may execute, a system call or a fault`,
+    `interrupt330.1${THIN}%an interrupt`,
+  ]);
+  assert.deepEqual((await sources.allTextContents()).slice(0, 5), [
+    `HashTable::insertsrc/storage/hash_table.cc:120HashTable::putsrc/storage/hash_table.cc:9955${THIN}%conflictHashTable::putsrc/storage/hash_table.cc:97801`,
+    `HashTable::growsrc/storage/hash_table.cc:31028${THIN}%capacityHashTable::putsrc/storage/hash_table.cc:97199`,
+    `HashTable::insertsrc/storage/hash_table.cc:12015${THIN}%conflictunknown278`,
+    `0x7f31c20a18d41.4${THIN}%instructionlog_linesrc/log.cc:7727`,
+    `many places0.9${THIN}%lock-busy${report.abort_events.sources[4].section.name}${report.abort_events.sources[4].section.file}:118724`,
+  ]);
+  assert.deepEqual(await bars.locator("title").allTextContents(), [
+    `HashTable::insert (hash_table.cc:120) #1, conflict: 55${THIN}%`,
+    `HashTable::grow (hash_table.cc:310), capacity: 28${THIN}%`,
+    `HashTable::insert (hash_table.cc:120) #2, conflict: 15${THIN}%`,
+    `0x7f31c20a18d4, instruction: 1.4${THIN}%`,
+    `many places, lock-busy: 0.9${THIN}%`,
+    `compare_keys (hash_table.cc:44), interrupt: <${THIN}0.1${THIN}%`,
+  ]);
+  const widths = await bars.evaluateAll((all) => all.map((bar) => Number(bar.getAttribute("width"))));
+  assert.ok(Math.abs(widths[1] / widths[0] - 0.283 / 0.547) < 0.01, widths.join(" "));
+  await page.close();
+});
+
+test("calls in transactions are boxes below that of the transaction", async () => {
+  const { page } = await open(fileOf(profiles.abortPaths()));
+  const ids = await page.locator("[id]").evaluateAll((all) => all.map(({ id }) => id));
+  assert.equal(new Set(ids).size, ids.length);
+  const graph = page.locator("#aborts .paths");
+  assert.deepEqual(await graph.locator("fieldset label").allTextContents(), ["conflict", "capacity"]);
+  await graph.getByRole("tree", { name: "Call paths of aborts" }).focus();
+  const current = () => graph.getByRole("treeitem").getAttribute("aria-label");
+  for (const name of [
+    "main",
+    "HashTable::put",
+    "[in a transaction]",
+    "HashTable::put",
+    "HashTable::insert",
+  ]) {
+    await page.keyboard.press("ArrowDown");
+    assert.ok((await current()).startsWith(`${name}, `), await current());
+  }
+  assert.equal(await current(), `HashTable::insert, 66${THIN}% of the cycles shown`);
+  const detail = await graph.locator(".detail").textContent();
+  assert.ok(detail.includes("6.00M cycles") && detail.includes("801 samples"), detail);
+  await graph.getByRole("checkbox", { name: "conflict" }).uncheck();
+  await page.keyboard.press("Tab");
+  assert.ok((await graph.locator(".detail").textContent()).includes("3.10M cycles"));
+  await page.close();
+});
+
+test("causes of aborts differ in colour, in both schemes", async () => {
+  const { page } = await open(fileOf(profiles.sampled()));
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    const colours = await page
+      .locator("#aborts .swatch")
+      .evaluateAll((all) => all.map((swatch) => getComputedStyle(swatch).backgroundColor));
+    assert.equal(new Set(colours).size, 5, colours.join("; "));
+  }
+  await page.close();
+});
+
+test("only the most frequent instructions of aborts are listed, and the page says so", async () => {
+  const { page } = await open(fileOf(profiles.manyAborts(70)));
+  const { sources, bars } = abortsOf(page);
+  assert.equal(await sources.count(), 20);
+  assert.equal(await bars.count(), 20);
+  const said = () => page.locator("#aborts .note").nth(1).textContent();
+  assert.equal(await said(), "Of the aborts, the 20 largest of 70 shares:");
+  await page.goto(fileOf(profiles.manyAborts(20)));
+  assert.equal(await said(), "Of the aborts:");
+  await page.close();
+});
+
+test("tables of aborts are scrolled and sorted by keyboard", async () => {
+  const { page } = await open(fileOf(profiles.sampled()), { viewport: { width: 400, height: 900 } });
+  const region = page.getByRole("region", { name: "Aborts by instruction, cause and section" });
+  await region.focus();
+  await page.keyboard.press("ArrowRight");
+  await page.waitForFunction((table) => table.scrollLeft > 0, await region.elementHandle());
+  for (const key of ["Tab", "Tab", "Tab", "Tab", "Enter"]) await page.keyboard.press(key);
+  assert.equal(
+    await region.getByRole("columnheader", { name: "cause" }).getAttribute("aria-sort"),
+    "ascending",
+  );
+  assert.deepEqual(await region.locator("tbody td:nth-child(4)").allTextContents(), [
+    "capacity",
+    "conflict",
+    "conflict",
+    "instruction",
+    "interrupt",
+    "lock-busy",
+  ]);
+  await page.close();
+});
+
+test("without events of aborts one line says why", async () => {
+  const report = profiles.withoutAbortEvents();
+  const { page } = await open(fileOf(report));
+  const lines = async () => {
+    assert.equal(await page.locator("#aborts").count(), 0);
+    return page.locator("#about li").allTextContents();
+  };
+  assert.deepEqual(await lines(), [`Aborts by instruction: ${report.abort_events.missing}.`]);
+  report.abort_events = null;
+  await page.goto(fileOf(report));
+  assert.deepEqual(await lines(), ["Aborts by instruction: none were recorded."]);
+  report.abort_events = { ...profiles.sampled().abort_events, aborts: 0, by_cause: {}, sources: [] };
+  await page.goto(fileOf(report));
+  assert.deepEqual(await lines(), ["Aborts by instruction: no transaction aborted."]);
+  await page.close();
+});
+
+test("aborts of which none was sampled have two sentences", async () => {
+  const report = profiles.sampled();
+  Object.assign(report.abort_events, { by_cause: {}, sources: [], trust: "No abort was sampled." });
+  const { page } = await open(fileOf(report));
+  assert.deepEqual(await page.locator("#aborts p").allTextContents(), [
+    report.abort_events.heading,
+    "No abort was sampled.",
+  ]);
+  assert.equal(await page.locator("#aborts .table, #aborts figure").count(), 0);
   await page.close();
 });
 

@@ -177,6 +177,92 @@ function lockOf(lock, i) {
   };
 }
 
+/** As src/cli/show/aborts_json.cc sums them up; `rows` are left out. */
+const ABORT_EVENTS = {
+  heading:
+    "The CPU counted 26.6k aborts and 66.2k commits; an aborted transaction took 412 cycles on average.",
+  shares_of: "the cycles that aborted transactions took",
+  trust:
+    "How far to trust these shares: they are from 1331 samples that the CPU took at aborts, one in 13 of a thread, so each is known to 4 points or better; the CPU counted 1.04 times the cycles that the samples stand for; 12 more were lost; aborts were counted 50 % of the time, and the rest is extrapolated; a sample interrupts the program, which may abort one more transaction: at most 5 % of the aborts.",
+  counted: true,
+  aborts: 26600,
+  commits: 66220,
+  cycles: 1.096e7,
+  counted_cycles: 1.14e7,
+  by_cause: { capacity: 3990, conflict: 21546, instruction: 532, interrupt: 33, "lock-busy": 499 },
+  samples: 1331,
+  period: 13,
+  sampled_aborts: 17303,
+  lost: 12,
+  running_share: 0.5,
+  sources: [
+    {
+      cause: "conflict",
+      place: { name: "HashTable::insert", file: "src/storage/hash_table.cc", line: 120 },
+      inside: [{ name: "HashTable::put", file: "src/storage/hash_table.cc", line: 99 }],
+      section: { name: "HashTable::put", file: "src/storage/hash_table.cc", line: 97 },
+      samples: 801,
+      aborts: 16000,
+      cycles: 6.0e6,
+      share: 0.547,
+    },
+    {
+      cause: "capacity",
+      place: { name: "HashTable::grow", file: "src/storage/hash_table.cc", line: 310 },
+      inside: [],
+      section: { name: "HashTable::put", file: "src/storage/hash_table.cc", line: 97 },
+      samples: 199,
+      aborts: 3990,
+      cycles: 3.1e6,
+      share: 0.283,
+    },
+    {
+      cause: "conflict",
+      place: { name: "HashTable::insert", file: "src/storage/hash_table.cc", line: 120 },
+      inside: [],
+      section: null,
+      samples: 278,
+      aborts: 5546,
+      cycles: 1.6e6,
+      share: 0.146,
+    },
+    {
+      cause: "instruction",
+      place: { name: "0x7f31c20a18d4" },
+      inside: [],
+      section: { name: "log_line", file: "src/log.cc", line: 77 },
+      samples: 27,
+      aborts: 532,
+      cycles: 1.5e5,
+      share: 0.014,
+    },
+    {
+      cause: "lock-busy",
+      place: { name: "many places" },
+      inside: [],
+      section: {
+        name: "cache::ShardedLruCache<std::string, std::shared_ptr<storage::Page>>::evict",
+        file: "src/storage/very/deep/folder/with/a/long/name/lru_cache.cc",
+        line: 1187,
+      },
+      samples: 24,
+      aborts: 499,
+      cycles: 1.0e5,
+      share: 0.009,
+    },
+    {
+      cause: "interrupt",
+      place: { name: "compare_keys", file: "src/storage/hash_table.cc", line: 44 },
+      inside: [],
+      section: { name: "HashTable::find", file: "src/storage/hash_table.cc", line: 61 },
+      samples: 2,
+      aborts: 33,
+      cycles: 1.0e4,
+      share: 0.0009,
+    },
+  ],
+};
+
 /** By samples, under a design that elides. */
 export function sampled() {
   const paths = PATHS.flatMap(([state, lock, ms, functions]) =>
@@ -246,7 +332,58 @@ export function sampled() {
       paths,
       LOCKS.map(({ title }) => title),
     ),
+    abort_events: structuredClone(ABORT_EVENTS),
   };
+}
+
+/** By samples, where the CPU has no events of aborts. */
+export function withoutAbortEvents() {
+  return { ...sampled(), abort_events: { missing: "this CPU has no event of aborted transactions" } };
+}
+
+/** With the calls that led to transactions and those in them. */
+export function abortPaths() {
+  const report = sampled();
+  report.abort_events.call_paths = {
+    causes: ["conflict", "capacity"],
+    unit: "cycles",
+    frames: [
+      { name: "main", file: "src/main.cc", line: 12 },
+      { name: "HashTable::put", file: "src/storage/hash_table.cc", line: 97 },
+      { name: "[in a transaction]" },
+      { name: "HashTable::put", file: "src/storage/hash_table.cc", line: 99 },
+      { name: "HashTable::insert", file: "src/storage/hash_table.cc", line: 120 },
+      { name: "HashTable::grow", file: "src/storage/hash_table.cc", line: 310 },
+    ],
+    stacks: { caller: [-1, 0, 1, 2, 3, 3], frame: [0, 1, 2, 3, 4, 5] },
+    paths: { cause: [0, 1], stack: [4, 5], weight: [6e6, 3.1e6], samples: [801, 199] },
+  };
+  return report;
+}
+
+/** Aborts at more instructions than the page lists, known from samples alone and without the cycles that they took. */
+export function manyAborts(count = 70) {
+  const report = sampled();
+  const all = (count * (count + 1)) / 2;
+  report.abort_events = {
+    ...report.abort_events,
+    heading: `The samples stand for ${all} aborts.`,
+    shares_of: "the aborts",
+    counted: false,
+    aborts: all,
+    by_cause: { conflict: all },
+    sources: Array.from({ length: count }, (_, i) => ({
+      cause: "conflict",
+      place: { name: `update_${i}`, file: "src/update.cc", line: 10 + i },
+      inside: [],
+      section: { name: "serve", file: "src/server.cc", line: 20 },
+      samples: count - i,
+      aborts: count - i,
+      cycles: 0,
+      share: (count - i) / all,
+    })),
+  };
+  return report;
 }
 
 /** Of the virtual machine, without call paths and without transactions. */
@@ -268,6 +405,7 @@ export function exact() {
     time_intervals: null,
     threads: [],
     call_paths: null,
+    abort_events: null,
   };
 }
 
@@ -313,6 +451,19 @@ export function hostileProfile() {
     line: i,
   }));
   report.threads = report.threads.map((thread) => ({ ...thread, name: evil }));
+  report.abort_events = {
+    ...report.abort_events,
+    heading: evil,
+    shares_of: evil,
+    trust: evil,
+    by_cause: { [evil]: 7 },
+    sources: report.abort_events.sources.map((source, i) => ({
+      ...source,
+      cause: evil,
+      place: { name: i === 0 ? "z".repeat(300) : evil, file: evil, line: 1 },
+      section: { name: evil, file: evil, line: 1 },
+    })),
+  };
   return report;
 }
 

@@ -67,7 +67,7 @@ export const TIME_PARTS: Part[] = [
   { key: "outside", title: "outside", meaning: "none of these", colour: "var(--pale)", ink: "var(--text)" },
 ];
 
-/** The causes of src/abi/counters.h, in the order of the bars. */
+/** The causes of src/abi/counters.h and of the CPU's samples (src/profile/abort_account.h), in the order of the bars. */
 const CAUSES: [string, string][] = [
   ["conflict", "red"],
   ["capacity", "sky"],
@@ -75,6 +75,8 @@ const CAUSES: [string, string][] = [
   ["explicit", "pink"],
   ["nested", "green"],
   ["debug", "blue"],
+  ["instruction", "orange"],
+  ["interrupt", "green"],
   ["other", "grey"],
 ];
 

@@ -29,14 +29,35 @@ function shortened(name: string, letters: number): string {
   return `${all.slice(0, letters - 1 - end).join("")}…${all.slice(all.length - end).join("")}`;
 }
 
+/** What a flame graph is of, and what its boxes are called. */
+export interface Look {
+  id: string; // begins the ids of its elements
+  name: string;
+  kinds: string; // what colours are
+  parts: readonly Part[]; // the kinds, in their order within a box
+  amount: (weight: number) => string;
+  shown: string; // "of the time shown"
+  noun: string; // "time": what the width of a box is
+}
+
+export const TIME_LOOK: Look = {
+  id: "flame",
+  name: "Call paths",
+  kinds: "States",
+  parts: TIME_PARTS,
+  amount: (ns) => format.seconds(1e-9 * ns),
+  shown: "of the time shown",
+  noun: "time",
+};
+
 class Flame {
   readonly parts: HTMLElement[];
   private readonly calls: Calls;
   private readonly partOf: Part[]; // of a state
   private readonly canvas = element("canvas", { "aria-hidden": "true" });
-  private readonly mark = element("div", { class: "mark", id: "flame-current", role: "treeitem" });
+  private readonly mark: HTMLElement;
   private readonly hover = element("div", { class: "hover", "aria-hidden": "true" });
-  private readonly room = element("div", { class: "room" }, this.canvas, this.hover, this.mark);
+  private readonly room: HTMLElement;
   private readonly tree: HTMLElement;
   private readonly detail = element("div", { class: "detail" });
   private readonly found = element("output", {});
@@ -48,15 +69,21 @@ class Flame {
   private placed: Placed[] = [];
   private width = 0;
 
-  constructor(data: CallPaths, threads: Thread[]) {
+  constructor(
+    data: CallPaths,
+    threads: Thread[],
+    private readonly look: Look,
+  ) {
     this.calls = new Calls(
       data,
-      TIME_PARTS.map(({ key }) => key),
+      look.parts.map(({ key }) => key),
     );
     this.partOf = data.states.map(
       (key) =>
-        TIME_PARTS.find((part) => part.key === key) ?? { ...(TIME_PARTS.at(-1) as Part), key, title: key },
+        look.parts.find((part) => part.key === key) ?? { ...(TIME_PARTS.at(-1) as Part), key, title: key },
     );
+    this.mark = element("div", { class: "mark", id: `${look.id}-current`, role: "treeitem" });
+    this.room = element("div", { class: "room" }, this.canvas, this.hover, this.mark);
     this.choice = { states: new Set(this.calls.states), thread: null };
     this.zoomed = this.current = this.calls.root;
     this.tree = element(
@@ -65,9 +92,9 @@ class Flame {
         class: "flame",
         role: "tree",
         tabindex: "0",
-        "aria-label": "Call paths",
-        "aria-describedby": "flame-keys",
-        "aria-activedescendant": "flame-current",
+        "aria-label": look.name,
+        "aria-describedby": `${look.id}-keys`,
+        "aria-activedescendant": `${look.id}-current`,
       },
       this.room,
     );
@@ -77,8 +104,8 @@ class Flame {
       this.tree,
       element(
         "p",
-        { class: "note", id: "flame-keys" },
-        "A box is a function, below it what it calls. Its width is time, its colours are the states of that time. A click or Enter makes a function as wide as the graph, Escape goes back; arrow keys move.",
+        { class: "note", id: `${look.id}-keys` },
+        `A box is a function, below it what it calls. Its width shows ${look.noun}, its colours show ${look.kinds.toLowerCase()}. A click or Enter makes a function as wide as the graph, Escape goes back; arrow keys move.`,
       ),
     ];
     this.listen();
@@ -115,7 +142,7 @@ class Flame {
       const swatch = element("span", { class: "swatch", style: `background:${colour}` });
       return element("label", { title: meaning }, box, swatch, title);
     });
-    return element("fieldset", { class: "states" }, element("legend", {}, "States"), ...choices);
+    return element("fieldset", { class: "states" }, element("legend", {}, this.look.kinds), ...choices);
   }
 
   private threadChoice(threads: Thread[]): HTMLElement {
@@ -332,7 +359,7 @@ class Flame {
 
   private shareOf(ns: number): string {
     const all = this.calls.root.ns;
-    return `${format.percent(all > 0 ? ns / all : 0)} of the time shown`;
+    return `${format.percent(all > 0 ? ns / all : 0)} ${this.look.shown}`;
   }
 
   private showFound(): void {
@@ -344,7 +371,7 @@ class Flame {
   /** Says all that is known of a box. */
   private show(box: Box): void {
     this.detail.replaceChildren(
-      ...(this.calls.root.ns === 0 ? [note("No time in this choice.")] : this.factsOf(box)),
+      ...(this.calls.root.ns === 0 ? [note(`No ${this.look.noun} in this choice.`)] : this.factsOf(box)),
     );
   }
 
@@ -357,10 +384,10 @@ class Flame {
     const samples = this.calls.samplesOf(box);
     const numbers = [
       this.shareOf(box.ns),
-      format.seconds(1e-9 * box.ns),
+      this.look.amount(box.ns),
       box.parent === null || box.together.length > 0
         ? ""
-        : `in the function itself ${format.seconds(1e-9 * this.calls.ownTimeOf(box))}`,
+        : `in the function itself ${this.look.amount(this.calls.ownTimeOf(box))}`,
       samples > 0 ? format.plural(samples, "sample") : "",
     ].filter((text) => text !== "");
     return [
@@ -384,13 +411,13 @@ class Flame {
   private locksOf(box: Box): string {
     const locks = this.calls.locksOf(box);
     if (locks.length === 0) return "";
-    const named = locks.slice(0, MOST_LOCKS).map(({ lock, ns }) => `${lock} ${format.seconds(1e-9 * ns)}`);
+    const named = locks.slice(0, MOST_LOCKS).map(({ lock, ns }) => `${lock} ${this.look.amount(ns)}`);
     const more = locks.length > MOST_LOCKS ? `, ${locks.length - MOST_LOCKS} more` : "";
     return `At locks: ${named.join(", ")}${more}`;
   }
 }
 
 /** The flame graph of these call paths, with its controls. */
-export function flame(data: CallPaths, threads: Thread[]): HTMLElement[] {
-  return new Flame(data, threads).parts;
+export function flame(data: CallPaths, threads: Thread[], look: Look): HTMLElement[] {
+  return new Flame(data, threads, look).parts;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of a profile: its sections in their order, and what it has no data for.
 import { element, note, section } from "./dom";
-import { flame } from "./flame";
+import { flame, TIME_LOOK } from "./flame";
 import * as format from "./format";
 import type { ProfileReport } from "./report";
+import { aborts, noAborts } from "./views/aborts";
 import { diagnosis, heading, time } from "./views/profile";
 import { locks } from "./views/profile_locks";
 import { saveButton } from "./views/repeat";
@@ -13,14 +14,16 @@ function calls({ call_paths: paths, threads: all }: ProfileReport): HTMLElement 
   if (paths === null) return null;
   const lost =
     paths.lost > 0 ? note(`${format.plural(paths.lost, "sample")} had no room and are not shown.`) : null;
-  return section("calls", "Call paths", ...flame(paths, all), lost);
+  return section("calls", "Call paths", ...flame(paths, all, TIME_LOOK), lost);
 }
 
 /** A line for each part that the profile has no data for. */
-function missing({ why, call_paths: paths, threads: all }: ProfileReport): string[] {
+function missing(report: ProfileReport): string[] {
+  const { why, call_paths: paths, threads: all } = report;
   return [
     why === null ? "Time and locks: the run tells too little, as the verdict says." : "",
     why?.locks.length === 0 ? "Locks: the program took none." : "",
+    noAborts(report),
     paths === null ? "Call paths: none were recorded." : "",
     haveTransactions(all) ? "" : "Commits and aborts by thread: no transactions were counted.",
   ].filter((line) => line !== "");
@@ -44,6 +47,7 @@ export function profilePage(report: ProfileReport): { head: HTMLElement; section
     diagnosis(report),
     time(report),
     locks(report),
+    aborts(report),
     calls(report),
     haveTransactions(report.threads) ? threads(report) : null,
     about(report),

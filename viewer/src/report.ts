@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reports of `elision compare` and `elision report` as types. src/cli/show/report_json.cc, why_json.cc, paths_json.cc,
-// src/cli/compare_origin.cc and report.cc write them.
+// aborts_json.cc, src/cli/compare_origin.cc and report.cc write them.
 
 export interface Range {
   median: number;
@@ -196,6 +196,36 @@ export interface CallPaths {
   lost: number; // samples for which there was no room
 }
 
+/** Columns as those of CallPaths, of aborts. */
+export interface AbortPaths {
+  causes: string[];
+  unit: "cycles" | "aborts"; // of paths.weight
+  frames: Place[];
+  stacks: { caller: number[]; frame: number[] };
+  paths: { cause: number[]; stack: number[]; weight: number[]; samples: number[] };
+}
+
+/** Aborts at one instruction, for one cause, in the sections that begin at one place. */
+export interface AbortSource {
+  cause: string;
+  place: Place;
+  inside: Place[]; // calls in the transaction that led there, innermost first
+  section: Place | null; // null: not known
+  samples: number;
+  share: number; // of AbortEvents.shares_of
+}
+
+/** What the CPU's performance events tell about aborts. There are more members, which the page does not show. */
+export interface AbortEvents {
+  heading: string; // a sentence
+  shares_of: string;
+  trust: string; // a sentence
+  aborts: number;
+  by_cause: Record<string, number>; // estimated
+  sources: AbortSource[]; // largest share first
+  call_paths?: AbortPaths | null;
+}
+
 /** Of one run, with a profile of its locks. */
 export interface ProfileReport {
   version: number;
@@ -212,6 +242,7 @@ export interface ProfileReport {
   time_intervals: Record<string, { low: number; high: number }> | null; // null: exact
   threads: Thread[];
   call_paths: CallPaths | null;
+  abort_events: AbortEvents | { missing: string } | null; // missing: why they tell nothing, a clause
 }
 
 export function threadName({ id, name }: Thread): string {

@@ -94,9 +94,14 @@ export function placeCell(place: Place, kind = ""): Cell {
   };
 }
 
+/** "push() (queue.cc:12)", without folders. */
+export function placeWithSource(place: Place): string {
+  const source = sourceOf(place).replace(/^.*\//, "");
+  return source === "" ? place.name : `${place.name} (${source})`;
+}
+
 export function nameWithSource(lock: Lock): string {
-  const source = sourceOf(lock).replace(/^.*\//, "");
-  return lock.kind === "symbol" || source === "" ? lock.name : `${lock.name} (${source})`;
+  return lock.kind === "symbol" ? lock.name : placeWithSource(lock);
 }
 
 export const secondsCell = (value: number | null): Cell =>
