@@ -21,7 +21,7 @@ PROGRAM_PACKAGES := xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-u
 TEST_PACKAGES := $(PROGRAM_PACKAGES) $(SILICON_PACKAGES) $(SAMPLING_PACKAGES) $(REPORT_PACKAGES) git python3-pytest python3-markdown-it gnuplot-nox binutils clang libclang-rt-dev libomp-dev pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack \
   bash-completion zsh fish man-db groff-base mandoc abigail-tools linux-perf
 # Readers of what elision export writes, of which the one with Go's name has pprof's format as its authors describe it.
-TEST_PACKAGES += protobuf-compiler python3-protobuf golang-github-google-pprof-dev python3-jsonschema
+TEST_PACKAGES += protobuf-compiler python3-protobuf golang-github-google-pprof-dev python3-jsonschema debuginfod
 # pip in a virtual environment, and the tree's list of files.
 LINT_PACKAGES := python3-venv git
 # The last two: libraries whose elided locks are compared with ours. Without them workloads are built without those locks.
@@ -138,7 +138,7 @@ hidden-parts:
 # All tests; with transactions in hardware, the native ones once more without. The last lines are ctest's summary.
 test:
 	@programs=$$(tests/corpus/packages quick) && tools/install-packages "make test" $(BUILD_PACKAGES) $(TEST_PACKAGES) $$programs
-	@echo "make test: builds (10 to 25 minutes on two CPUs), then runs all tests (10 to 25 minutes)"
+	@echo "make test: builds (9 to 29 minutes on two CPUs), then runs all tests (10 to 29 minutes)"
 	@$(MAKE) --no-print-directory compile
 	@tools/run-tests $(BUILD)
 
@@ -266,11 +266,12 @@ bench-snapshots:
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/bench-snapshots --build $(BUILD)
 
-# Programs with transactions of GCC under its libitm and under libelision-tm, natively and on the virtual machine; writes
-# docs/measured/tm.md. Some 20 minutes on two CPUs.
+# Programs with transactions of GCC under its libitm and under libelision-tm. Writes docs/measured/tm-native.md, or tm-without-htm.md on CPUs without
+# hardware transactions, in some 20 minutes on two idle CPUs; then docs/measured/tm.md, virtually, in hours.
 bench-tm:
 	@tools/install-packages "make bench-tm" $(BUILD_PACKAGES) $(BENCH_PACKAGES)
 	@$(MAKE) --no-print-directory compile
+	@tools/bench-tm --natively --build $(BUILD)
 	@tools/bench-tm --build $(BUILD)
 
 # What compare says within its default budget about three long programs, and how long it takes; writes docs/measured/answers.md. Ten minutes on

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -81,6 +82,15 @@ def cpu_has_rtm(elision):
     """Whether this CPU's transactions can commit, hidden or not."""
     cpu = json.loads(elision.run("doctor", "--json", environment={"ELISION_HIDE_RTM": ""}).stdout)["cpu"]
     return cpu["rtm"] and not cpu["rtm_always_abort"]
+
+
+@pytest.fixture(scope="session")
+def perf():
+    """Debian's perf."""
+    found = shutil.which("perf")
+    if found is None:
+        pytest.skip("no perf: install linux-perf")
+    return found
 
 
 @pytest.fixture(scope="session")

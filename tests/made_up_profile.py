@@ -57,6 +57,21 @@ PATHS = [
 ]
 
 
+# Samples of aborts: two places in transactions that begin in transfer(), called by worker().
+ABORT_CALLERS = [FRAMES[2], FRAMES[1]]
+ABORT_ROWS = [{"place": FRAMES[5], "cause": "conflict", "callers": ABORT_CALLERS, "inside": [FRAMES[4]], "samples": 7, "aborts": 70, "cycles": 6000},
+              {"place": FRAMES[4], "cause": "capacity", "callers": ABORT_CALLERS, "inside": [], "samples": 3, "aborts": 30, "cycles": 2500}]
+ABORT_EVENTS = {"missing": "", "counted": True, "aborts": 100, "commits": 900, "period": 10, "samples": 10, "sampled_aborts": 100, "lost": 2,
+                "with_branches": 10, "whole_paths": 10, "running": 1, "cycles": 8500, "equal_samples": 0, "counted_cycles": 0,
+                "by_cause": {"conflict": 70, "capacity": 30}, "rows": ABORT_ROWS}
+
+
+def abort_stack(row):
+    """The outermost first."""
+    calls = [*reversed(row["callers"]), {"name": "[in a transaction]"}, *reversed(row["inside"]), row["place"]]
+    return [place["name"] for place in calls]
+
+
 def document(paths=None, **changes):
     """The profile as elision record writes it."""
     paths = PATHS if paths is None else paths

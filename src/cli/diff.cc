@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "base/printable.h"
 #include "cli/compare_request.h"
 #include "cli/host/console.h"
@@ -14,6 +16,7 @@
 #include "cli/options/arguments.h"
 #include "cli/options/output_format.h"
 #include "cli/profile_file.h"
+#include "cli/show/abort_changes.h"
 #include "cli/show/diff_tables.h"
 #include "cli/verbs.h"
 
@@ -55,6 +58,11 @@ std::vector<std::string> warnings_of(const Pair& pair) {
     warnings.push_back(fmt::format("The CPUs differ: the program could use {} in A, {} in B.", a.profile.cpus,
                                    b.profile.cpus));
   }
+  const auto period_of = [](const profile::Profile& profile) {
+    return profile.access_events ? std::optional(profile.access_events->period) : std::nullopt;
+  };
+  if (period_of(a.profile) != period_of(b.profile))
+    warnings.push_back("Loads and stores were not sampled alike, and such samples abort transactions.");
   return warnings;
 }
 
@@ -113,6 +121,8 @@ std::string written(const Pair& pair, OutputFormat format) {
       return json_of(pair, diff);
     case OutputFormat::kCsv:
       for (const std::string& warning : warnings_of(pair)) tell("diff", warning);
+      if (const std::string line = experiment::only_one_knows_aborts(diff.aborts); !line.empty())
+        tell("diff", line);
       return experiment::table_csv(experiment::diff_rows(diff));
     case OutputFormat::kMarkdown:
       return markdown_of(pair, diff);

@@ -44,15 +44,11 @@ std::vector<std::string> program_in(const std::vector<std::string>& command, con
   return command.empty() ? std::vector<std::string>{path} : command;
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw UsageError(fmt::format("'{}' {}", path, why));
-}
-
 /// Returns the remarks that the user should read about the result; empty if there are none.
 std::string remarks_of(const profile::PerfFile& file, const profile::PerfImport& imported) {
   std::string text;
   const auto add = [&text](const std::string& remark) { text += (text.empty() ? "" : "; ") + remark; };
-  if (!file.damage().empty()) add(fmt::format("{}, so what follows is missing", file.damage()));
+  if (!file.damage().empty()) add(fmt::format("{}, so later records may be missing", file.damage()));
   if (imported.other_samples > 0)
     add(fmt::format("{:.0f} samples are of events that a profile has no place for", imported.other_samples));
   if (imported.other_processes > 0)
@@ -76,17 +72,17 @@ int import_verb(const Words& words) {
   if (std::filesystem::equivalent(request.file, request.output, unknown))
     throw UsageError(fmt::format("'{}' cannot be both the file and the profile", request.file));
   const auto bytes = read_whole_file(request.file, kMostPerfBytes);
-  if (!bytes) refuse(request.file, fmt::format("cannot be read: {}", bytes.error()));
+  if (!bytes) refuse_file(request.file, fmt::format("cannot be read: {}", bytes.error()));
   const auto file = profile::PerfFile::parse(*bytes);
-  if (!file) refuse(request.file, file.error());
+  if (!file) refuse_file(request.file, file.error());
   require_writable(request.output);
   std::string remarks;
   or_discard(request.output, [&] {
     profile::PerfImport imported = profile::import_perf(*file);
     if (imported.time_samples + imported.abort_samples == 0)
-      refuse(request.file, file->damage().empty()
-                               ? "has no samples of time or aborts"
-                               : fmt::format("has no samples of time or aborts: {}", file->damage()));
+      refuse_file(request.file, file->damage().empty()
+                                    ? "has no samples of time or aborts"
+                                    : fmt::format("has no samples of time or aborts: {}", file->damage()));
     remarks = remarks_of(*file, imported);
     write_output(request.output, profile_text({program_in(file->command(), request.file), kPerf,
                                                kUnknownDesign, std::move(imported.profile)}));

@@ -29,10 +29,6 @@ constexpr int kDeepestOfAny = 1000;           // in later versions
 constexpr std::size_t kMostNames = 64;        // in an object
 constexpr std::size_t kMostValues = 100'000;  // in an entry, or in all that is no list
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw UsageError(fmt::format("'{}' {}", path, why));
-}
-
 [[noreturn]] void throw_damaged(const std::string& what) { throw std::invalid_argument(what); }
 
 /// Follows the parser through a file's text. It takes the entries of the profile's lists as they come, so
@@ -132,10 +128,11 @@ Head head_of(std::string_view text) {
 
 [[noreturn]] void refuse_text(std::string_view text, const std::string& path, const std::string& why) {
   const Head head = head_of(text);
-  if (!head.is_ours) refuse(path, "is no profile that elision record wrote");
+  if (!head.is_ours) refuse_file(path, "is no profile that elision record wrote");
   if (head.version > kVersion)
-    refuse(path, fmt::format("has version {} of the format; this elision knows {}", head.version, kVersion));
-  refuse(path, fmt::format("is damaged: {}", why));
+    refuse_file(path,
+                fmt::format("has version {} of the format; this elision knows {}", head.version, kVersion));
+  refuse_file(path, fmt::format("is damaged: {}", why));
 }
 
 const json& member(const json& in, const char* name) {
@@ -230,9 +227,13 @@ ProfileFile profile_from_text(std::string_view text, const std::string& path) {
   }
 }
 
+void refuse_file(const std::string& path, const std::string& why) {
+  throw UsageError(fmt::format("'{}' {}", path, why));
+}
+
 ProfileFile read_profile(const std::string& path) {
   const auto text = read_whole_file(path, kMostProfileBytes);
-  if (!text) refuse(path, fmt::format("cannot be read: {}", text.error()));
+  if (!text) refuse_file(path, fmt::format("cannot be read: {}", text.error()));
   return profile_from_text(*text, path);
 }
 

@@ -39,6 +39,9 @@ std::string program_of(const ProfileFile& file);
 
 std::string profile_text(const ProfileFile& file);
 
+/// Throws UsageError: "'PATH' WHY".
+[[noreturn]] void refuse_file(const std::string& path, const std::string& why);
+
 /// Throws UsageError with one line if the file at `path` cannot be read, is no such file, is damaged, or is
 /// of a later version. Never uses more memory than some times the file's size.
 ProfileFile read_profile(const std::string& path);

@@ -15,7 +15,6 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -30,6 +29,7 @@
 #include "cli/experiment/lock_profile.h"
 #include "cli/experiment/process_statistics.h"
 #include "cli/host/console.h"
+#include "cli/host/descriptors.h"
 #include "cli/host/environment.h"
 #include "cli/host/held_process.h"
 #include "cli/host/install.h"
@@ -68,15 +68,15 @@ struct RecordRequest {
   std::uint64_t frequency = kDefaultFrequency;
   std::uint64_t call_paths = kDefaultCallPaths;
   std::optional<std::uint64_t> abort_period;  // nothing: kDefaultAbortPeriod, if the CPU counts aborts
+  std::uint64_t access_period = 0;            // 0: loads and stores are not sampled
   std::uint64_t process = 0;                  // 0: the program is started
   double seconds = 0;                         // of a process that runs already; 0: until it ends
   LockOptions lock;
 };
 
 std::unique_ptr<CLI::App> record_options(RecordRequest& request) {
-  auto app =
-      make_app("elision record [OPTION...] -- PROGRAM ARG...\n       elision record [OPTION...] -p PID",
-               "Runs a program once and writes where its threads spend their time at locks.");
+  auto app = make_app("elision record [OPTION...] -- PROGRAM ARG...\n  elision record [OPTION...] -p PID",
+                      "Runs a program once and writes where its threads spend their time at locks.");
   app->add_option(
          "-o,--output", request.output,
          fmt::format("write the profile there, with this process's id for %p (default: {})", kDefaultProfile))
@@ -101,6 +101,9 @@ std::unique_ptr<CLI::App> record_options(RecordRequest& request) {
                      "0: none (default: {}, if there are such events)",
                      kDefaultAbortPeriod))
       ->type_name("NUMBER");
+  add_number(*app, "--accesses", request.access_period, 0, experiment::AbortSampler::kMostPeriod,
+             "sample one in so many loads and stores of a thread, too: data that threads share; aborts the "
+             "transactions that it finds (default: 0, none)");
   add_number(*app, "-p,--process", request.process, 1, std::numeric_limits<pid_t>::max(),
              "look at a process that runs already with the lock library, until it ends or an interrupt")
       ->type_name("PID");
@@ -178,16 +181,23 @@ void note_activity(std::vector<std::string>& environment, const std::string& dir
 double distance_ms(const RecordRequest& request) { return 1000.0 / static_cast<double>(request.frequency); }
 
 bool goes_with_process(const std::string& option) {
-  return option == "--process" || option == "--seconds" || option == "--output" || option == "--frequency";
+  return option == "--process" || option == "--seconds" || option == "--output" || option == "--frequency" ||
+         option == "--aborts" || option == "--accesses";
 }
 
-/// Samples the aborts of a program that record starts, as far as asked and possible.
+constexpr const char* kNoneWanted = "record was told to sample none";
+constexpr const char* kRanAlready = "it is of a process that ran already";
+
+/// Samples the aborts of a program or process, as far as asked and possible.
 class Aborts {
  public:
-  explicit Aborts(const RecordRequest& request) : is_asked_(request.abort_period.value_or(0) != 0) {
+  explicit Aborts(const RecordRequest& request)
+      : asked_(request.access_period != 0              ? "--accesses: loads and stores"
+               : request.abort_period.value_or(0) != 0 ? "--aborts: aborts"
+                                                       : "") {
     const std::uint64_t period = request.abort_period.value_or(kDefaultAbortPeriod);
     if (period == 0) {
-      missing_ = "record was told to sample none";
+      missing_ = kNoneWanted;
       return;
     }
     const auto events = doctor::transaction_events(htm::detect_cpu().has_rtm);
@@ -195,39 +205,46 @@ class Aborts {
       is_missing("neither this CPU nor the kernel has an event of aborts");
       return;
     }
-    experiment::TransactionCodes codes{code_of(events->aborts), code_of(events->commits)};
-    if (events->cycles) codes.cycles = code_of(*events->cycles);
-    if (events->committed_cycles) codes.committed_cycles = code_of(*events->committed_cycles);
-    sampler_ = std::make_unique<experiment::AbortSampler>(codes, period);
+    sampler_ = std::make_unique<experiment::AbortSampler>(*events, period, request.access_period);
   }
 
   /// Before the process executes the program.
   void begin(pid_t process) {
-    if (sampler_ == nullptr) return;
-    const std::string why = sampler_->open(process);
+    if (sampler_ != nullptr) give_up_if(sampler_->open(process));
+  }
+  /// Of a process that runs already.
+  void attach(pid_t process) {
+    if (sampler_ != nullptr) give_up_if(sampler_->attach(process));
+  }
+
+  /// Why a profile from before finish() has none: a clause.
+  std::string missing_so_far() const {
+    return sampler_ == nullptr ? missing_ : "record was killed before it took them in";
+  }
+  /// Stops counting.
+  void stop() {
+    if (sampler_ != nullptr) sampler_->stop();
+  }
+
+  void finish(profile::Profile& profile) {
+    if (sampler_ != nullptr)
+      sampler_->finish(profile);
+    else
+      profile.abort_events.emplace().missing = missing_;
+  }
+
+ private:
+  void give_up_if(const std::string& why) {
     if (why.empty()) return;
     sampler_.reset();
     is_missing(why);
   }
-
-  profile::AbortEvents finish() {
-    if (sampler_ != nullptr) return sampler_->finish();
-    profile::AbortEvents nothing;
-    nothing.missing = missing_;
-    return nothing;
-  }
-
- private:
-  static experiment::EventCode code_of(const doctor::PerfEventCode& event) {
-    return {event.type, {event.config[0], event.config[1], event.config[2]}};
-  }
-
   void is_missing(const std::string& why) {
-    if (is_asked_) throw UsageError(fmt::format("--aborts: aborts cannot be sampled: {}", why));
+    if (!asked_.empty()) throw UsageError(fmt::format("{} cannot be sampled: {}", asked_, why));
     missing_ = why;
   }
 
-  const bool is_asked_;
+  const std::string asked_;
   std::string missing_;
   std::unique_ptr<experiment::AbortSampler> sampler_;
 };
@@ -237,26 +254,20 @@ struct Recorded {
   int exit_code = 0;
 };
 
-/// What writes the profile while the program runs, so that it is there even if this process is killed; empty
-/// for outputs that are no regular files.
+/// Returns what writes the profile while the program runs, so that there is one even if this process is
+/// killed. Empty if the output cannot be replaced as a whole.
+/// `paths_missing` and `aborts_missing`: why the profile has none.
 experiment::ActivitySampler::Save saver(const RecordRequest& request, ProfileFile file,
-                                        const std::string& paths_missing) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(request.output, error);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return {};
-  if (is_standard_output(request.output)) return {};
-  return [output = request.output, file = std::move(file), paths_missing](profile::Profile profile) mutable {
+                                        const std::string& paths_missing, const std::string& aborts_missing) {
+  if (!is_replaced_whole(request.output)) return {};
+  return [output = request.output, file = std::move(file), paths_missing,
+          aborts_missing](profile::Profile profile) mutable {
     file.profile = std::move(profile);
     if (!paths_missing.empty()) file.profile.paths_missing = paths_missing;
-    try {
-      write_output(output, profile_text(file));
-    } catch (const UsageError&) {  // the last one says so
-    }
+    file.profile.abort_events.emplace().missing = aborts_missing;
+    write_output(output, profile_text(file));
   };
 }
-
-constexpr const char* kNoneWanted = "record was told to sample none";
-constexpr const char* kRanAlready = "it is of a process that ran already";
 
 Recorded record_natively(const RecordRequest& request, const Program& program) {
   Aborts aborts(request);
@@ -270,12 +281,13 @@ Recorded record_natively(const RecordRequest& request, const Program& program) {
   if (const std::string why = why_no_lock_is_replaced(program.file, Place::kNative); !why.empty())
     tell("record", no_lock_sentence(program.words.front(), "takes", why));
   const char* const missing = request.call_paths == 0 ? kNoneWanted : "";
-  experiment::ActivitySampler sampler(directory.path(), distance_ms(request),
-                                      saver(request, {program.words, kNative, request.design, {}}, missing));
+  experiment::ActivitySampler sampler(
+      directory.path(), distance_ms(request),
+      saver(request, {program.words, kNative, request.design, {}}, missing, aborts.missing_so_far()));
   const int exit_code = run_to_end(program.file, program.words, environment,
                                    [&aborts](pid_t process) { aborts.begin(process); });
   Recorded recorded{sampler.finish(), exit_code};
-  recorded.profile.abort_events = aborts.finish();
+  aborts.finish(recorded.profile);
   if (request.call_paths == 0) recorded.profile.paths_missing = missing;
   return recorded;
 }
@@ -338,14 +350,17 @@ class StopsKept {
 /// Profiles a process that runs already.
 ProfileFile record_process(const RecordRequest& request, const StopsKept& stops) {
   const experiment::AttachedProcess process(static_cast<std::uint32_t>(request.process));
+  Aborts aborts(request);
+  aborts.attach(static_cast<pid_t>(process.id()));
   const TempDirectory directory;
   ProfileFile file{process.command(), kNative, process.design(), {}};
   experiment::ActivitySampler sampler(directory.path(), process, distance_ms(request),
-                                      saver(request, file, kRanAlready));
+                                      saver(request, file, kRanAlready, aborts.missing_so_far()));
   stops.await_end(process, request.seconds);
+  aborts.stop();
   file.profile = sampler.finish();
   file.profile.paths_missing = kRanAlready;
-  file.profile.abort_events.emplace().missing = kRanAlready;
+  aborts.finish(file.profile);
   return file;
 }
 
@@ -367,9 +382,11 @@ std::string with_process_id(std::string name) {
 
 /// A process that runs already has its program, its place and its locks.
 void check_request(const CLI::App& app, const RecordRequest& request, const Arguments& arguments) {
+  if (request.access_period != 0 && request.abort_period == 0)
+    throw UsageError("--accesses goes with samples of aborts, so not with --aborts 0");
   if (request.process == 0) {
     if (request.seconds != 0) throw UsageError("--seconds goes with --process");
-    for (const char* const option : {"--frequency", "--call-paths", "--aborts"})
+    for (const char* const option : {"--frequency", "--call-paths", "--aborts", "--accesses"})
       if (!request.machine.empty() && app.count(option) != 0)
         throw UsageError(fmt::format("{} is for this CPU: a virtual machine counts everything", option));
     return;
@@ -380,6 +397,15 @@ void check_request(const CLI::App& app, const RecordRequest& request, const Argu
     if (option->count() != 0 && !goes_with_process(option->get_name()))
       throw UsageError(
           fmt::format("{} is for programs that record starts, not for --process", option->get_name()));
+}
+
+/// With fewer descriptors threads and files would be left out without a word.
+void require_descriptors() {
+  constexpr std::size_t kLeast = 64;
+  if (!KeptDescriptors(kLeast).are_there())
+    throw UsageError(
+        fmt::format("record needs {} file descriptors beside those that are open, and the limit is {}",
+                    kLeast, descriptor_limit()));
 }
 
 }  // namespace
@@ -395,6 +421,8 @@ int record_verb(const Words& words) {
   const auto app = record_options(request);
   if (!parse_options(*app, arguments.options)) return 0;
   check_request(*app, request, arguments);
+  const RaisedDescriptorLimit limit;
+  require_descriptors();
   request.output = with_process_id(request.output);
   require_design(request.design);
   check_lock_options(request.lock);

@@ -19,6 +19,7 @@
 #include "cli/show/html.h"
 #include "cli/show/paths_json.h"
 #include "cli/show/paths_text.h"
+#include "cli/show/shared_data.h"
 #include "cli/show/why_json.h"
 #include "cli/show/why_text.h"
 #include "cli/verbs.h"
@@ -67,6 +68,7 @@ nlohmann::json report_json(const ProfileFile& file, const experiment::Block& blo
   json["threads"] = threads_json(file.profile);
   json["call_paths"] = call_paths_json(file.profile);
   json["abort_events"] = abort_events_json(file.profile);
+  json["shared_data"] = experiment::shared_data_json(file.profile);
   return json;
 }
 
@@ -89,7 +91,8 @@ std::string report(const ProfileFile& file, const experiment::Block& block, Outp
       return experiment::markdown_escaped(heading(file)) + "\n" +
              (file.where == kPerf ? std::string("\n") + kFromPerf + "\n" : "") +
              experiment::why_markdown(block, kRun) + experiment::paths_markdown(file.profile, kMostPaths) +
-             experiment::aborts_markdown(file.profile, kMostAborts);
+             experiment::aborts_markdown(file.profile, kMostAborts) +
+             experiment::shared_data_markdown(file.profile, kMostAborts);
     case OutputFormat::kTable:
       break;
   }
@@ -97,7 +100,8 @@ std::string report(const ProfileFile& file, const experiment::Block& block, Outp
   return paragraph("", heading(file), appearance.width) + note +
          experiment::why_text(block, appearance, kRun) +
          experiment::paths_text(file.profile, kMostPaths, appearance) +
-         experiment::aborts_text(file.profile, kMostAborts, appearance) + changes(block, appearance);
+         experiment::aborts_text(file.profile, kMostAborts, appearance) +
+         experiment::shared_data_text(file.profile, kMostAborts, appearance) + changes(block, appearance);
 }
 
 /// Before the profile is read: a page in its place would be the end of it.

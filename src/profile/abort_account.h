@@ -7,10 +7,10 @@
 // stand for equal parts of that number: lost ones cost accuracy, not aborts.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "profile/process_images.h"
@@ -32,12 +32,16 @@ struct AbortCounts {
   double running = 1;         // the least share of an event's time in which it was on the CPU
 };
 
+/// Sorts rows, most cycles first. Those beyond AbortAccount::kMostWritten become one a cause, of many places.
+void keep_most_cycles(std::vector<AbortRow>& rows);
+
 class AbortAccount {
  public:
   /// So many different rows are kept. Further ones are added to rows without callers, then to one without
   /// places.
   static constexpr std::size_t kMostRows = 1 << 14;
-  /// So many are written into a profile, those with most cycles.
+  /// So many are written into a profile, those with most cycles. The others are one row a cause, of many
+  /// places.
   static constexpr std::size_t kMostWritten = 1000;
 
   /// One sample. `image`: of its process. The images must be the same in all calls.
@@ -52,11 +56,19 @@ class AbortAccount {
   struct Sums {
     double samples = 0, aborts = 0, cycles = 0;
   };
-  /// Image, cause, the instruction, and the calls that led to the transaction, the innermost first.
-  using Key = std::tuple<std::size_t, std::string, std::uint64_t, std::vector<std::uint64_t>>;
+  /// As AbortRow, with addresses. `inside`: call instructions.
+  struct Key {
+    std::size_t image = 0;
+    std::string cause{};
+    std::uint64_t place = 0;
+    std::vector<std::uint64_t> callers{}, inside{};
+
+    auto operator<=>(const Key&) const = default;
+  };
 
   std::map<Key, Sums> rows_;
-  double samples_ = 0, aborts_ = 0, lost_ = 0;
+  double samples_ = 0, aborts_ = 0, cycles_ = 0, cycles_squared_ = 0, lost_ = 0;
+  double with_branches_ = 0, whole_paths_ = 0;
 };
 
 }  // namespace elision::profile

@@ -89,10 +89,7 @@ void CallPaths::add_to(Profile& profile) const {
 /// What the library calls lies inside of its calls: glibc's mutexes, the kernel's waits.
 std::vector<std::uint64_t> places_outside_library(const std::vector<CallStep>& chain, const Names& names) {
   constexpr std::size_t kMostInside = 8;
-  const auto in_library = [&names](const CallStep& step) {
-    const Mapping* const mapping = names.mapping_of(step.place());
-    return mapping != nullptr && is_lock_library(*mapping);
-  };
+  const auto in_library = [&names](const CallStep& step) { return names.is_in_lock_library(step.place()); };
   const auto end_inside = chain.begin() + static_cast<std::ptrdiff_t>(std::min(kMostInside, chain.size()));
   auto first = std::find_if(chain.begin(), end_inside, in_library);
   if (first == end_inside) first = chain.begin();

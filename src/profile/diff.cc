@@ -49,17 +49,14 @@ Whole paths_time(const Profile& profile) {
 }
 
 /// The interval of a share; without samples it is exact.
-ShareInterval interval_of(double share, double samples) {
-  return samples > 0 ? interval_of_share(share, samples) : ShareInterval{share, share};
+Bounds interval_of(double share, double samples) {
+  return samples > 0 ? interval_of_share(share, samples) : Bounds{share, share};
 }
 
-/// The interval of the difference of two shares, from those of both: Newcombe's (Statistics in Medicine 17,
-/// 1998, method 10).
+/// The interval of the difference of two shares.
 std::optional<Bounds> bounds_of(double a, double b, double samples_a, double samples_b) {
   if (samples_a <= 0 && samples_b <= 0) return std::nullopt;
-  const ShareInterval of_a = interval_of(a, samples_a), of_b = interval_of(b, samples_b);
-  return Bounds{b - a - std::hypot(b - of_b.low, of_a.high - a),
-                b - a + std::hypot(of_b.high - b, a - of_a.low)};
+  return bounds_of_difference(a, interval_of(a, samples_a), b, interval_of(b, samples_b));
 }
 
 /// Both runs' wholes.
@@ -322,30 +319,6 @@ std::string too_short(const ProfileDiff& diff) {
 
 }  // namespace
 
-const char* words_for(State state) {
-  switch (state) {
-    case State::kOutside:
-      return "outside of locks";
-    case State::kSection:
-      return "in sections";
-    case State::kAttempt:
-      return "in transactions that committed";
-    case State::kFallback:
-      return "in fallback";
-    case State::kBlocked:
-      return "blocked";
-    case State::kAborted:
-      return "in transactions that aborted";
-    case State::kWaiting:
-      return "waiting for locks";
-    case State::kSpeculating:
-      return "speculating";
-    case State::kOverhead:
-      return "in the locks' code";
-  }
-  return "";
-}
-
 double FunctionChange::most() const {
   return std::max(std::abs(inclusive.difference()), std::abs(exclusive.difference()));
 }
@@ -364,6 +337,7 @@ ProfileDiff diff(const Profile& a, const Profile& b) {
   add_ends(a, b, diff);
   for (const Lock& lock : a.locks) diff.fallbacks_a += lock.fallbacks;
   for (const Lock& lock : b.locks) diff.fallbacks_b += lock.fallbacks;
+  diff.aborts = diff_of_aborts(a, b);
   diff.functions = function_changes(a, b);
   return diff;
 }
@@ -378,8 +352,8 @@ std::string verdict_of(const ProfileDiff& diff) {
   if (const std::optional<State> state = state_that_differs(diff)) {
     const ShareChange& change = diff.states[static_cast<std::size_t>(*state)];
     return fmt::format("B spends {} of its threads' time {}, A {}: {}; {}, which is no difference{}.",
-                       percent(change.b), words_for(*state), percent(change.a), how_much(change), lost,
-                       diff.lost.bounds ? " beyond the uncertainty" : "");
+                       percent(change.b), kStateWords[static_cast<std::size_t>(*state)], percent(change.a),
+                       how_much(change), lost, diff.lost.bounds ? " beyond the uncertainty" : "");
   }
   return fmt::format("No difference beyond {}: {}.",
                      diff.lost.bounds ? "the uncertainty" : "half a percent of the time", lost);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between the profiles of two runs, A and B: times by state, locks, ends of attempts, functions.
-// Pure.
+// What differs between the profiles of two runs, A and B: times by state, locks, ends of attempts, aborts
+// that the CPU counted, functions. Pure.
 //
 // Times are shares, since runs differ in length: of the threads' time in the part of the run with two or more
 // threads, and for functions of the time of all call paths. A share that is known from samples has an
@@ -9,33 +9,18 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "profile/abort_diff.h"
+#include "profile/change.h"
 #include "profile/profile.h"
 
 namespace elision::profile {
 
-/// The ends of the interval in which a difference lies with 95 % confidence.
-struct Bounds {
-  double low = 0, high = 0;
-};
-
-/// A share of time in both runs.
-struct ShareChange {
-  double a = 0, b = 0;
-  std::optional<Bounds> bounds{};  // of difference(); nothing: both are exact
-
-  double difference() const { return b - a; }
-  /// Whether the difference is more than uncertainty.
-  bool is_clear() const { return bounds ? bounds->low > 0 || bounds->high < 0 : a != b; }
-};
-
+/// Of shares of time.
+using ShareChange = Change;
 using StateChanges = std::array<ShareChange, kStates>;
-
-enum class Presence : std::uint8_t { kBoth, kOnlyA, kOnlyB };
 
 /// A lock, or all that are taken at one place. Time is lost by waiting or speculating, by attempts that
 /// abort, and in the lock's own code.
@@ -74,7 +59,8 @@ struct ProfileDiff {
   std::vector<LockChange> locks{};        // the largest change of lost time first
   double attempts_a = 0, attempts_b = 0;  // sum of `ends`
   double fallbacks_a = 0, fallbacks_b = 0;
-  std::vector<EndChange> ends{};            // commits first, then aborts by cause
+  std::vector<EndChange> ends{};  // commits first, then aborts by cause
+  AbortDiff aborts{};
   std::vector<FunctionChange> functions{};  // the largest change first
 };
 
@@ -82,8 +68,5 @@ ProfileDiff diff(const Profile& a, const Profile& b);
 
 /// One sentence, and it says so if there is no difference beyond the uncertainty.
 std::string verdict_of(const ProfileDiff& diff);
-
-/// "waiting for locks": what a thread spends its time with.
-const char* words_for(State state);
 
 }  // namespace elision::profile

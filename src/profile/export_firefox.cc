@@ -19,30 +19,16 @@ constexpr unsigned kGeckoVersion = 31;     // of the format that Firefox itself 
 constexpr std::size_t kDefaultColour = 0;  // the first grey category is the viewer's default
 constexpr double kNsPerMs = 1e6;
 
-struct CategoryStyle {
-  const char* name;
-  const char* colour;
-};
+// Behind the default one, by number of the kind.
+std::size_t category_of(std::uint32_t kind) { return kDefaultColour + 1 + kind; }
 
-// Behind the default one, by number of the state.
-constexpr CategoryStyle kCategories[kStates] = {{"outside of locks", "lightblue"},
-                                                {"holding a lock", "blue"},
-                                                {"in transactions that committed", "green"},
-                                                {"in transactions that aborted", "red"},
-                                                {"in fallback", "orange"},
-                                                {"waiting for locks", "yellow"},
-                                                {"speculating", "purple"},
-                                                {"in the locks' own code", "magenta"},
-                                                {"blocked", "transparent"}};
-std::size_t category_of(State state) { return kDefaultColour + 1 + static_cast<std::size_t>(state); }
-
-ordered_json category(const char* name, const char* colour) {
+ordered_json category(const std::string& name, const std::string& colour) {
   return {{"name", name}, {"color", colour}, {"subcategories", ordered_json::array({"Other"})}};
 }
 
-ordered_json categories() {
+ordered_json categories(const PathTable& table) {
   ordered_json list = ordered_json::array({category("Other", "grey")});
-  for (const CategoryStyle& style : kCategories) list.push_back(category(style.name, style.colour));
+  for (const PathKind& kind : table.kinds) list.push_back(category(kind.words, kind.colour));
   return list;
 }
 
@@ -88,21 +74,22 @@ class Track {
  public:
   explicit Track(SharedTables& shared) : shared_(shared) {}
 
-  void add(const Profile& profile, const Path& path) {
+  void add(const PathTable& table, const WeightedPath& path) {
     std::optional<std::size_t> stack;
-    for (const Place* frame : stack_of(profile, path)) stack = stack_on(stack, *frame, path.state);
-    if (const std::string label = state_label(profile, path); !label.empty())
-      stack = stack_on(stack, Place{.name = label}, path.state);
+    for (const Place* frame : stack_of(table, path)) stack = stack_on(stack, *frame, path.kind);
+    if (const std::string label = kind_label(table, path); !label.empty())
+      stack = stack_on(stack, Place{.name = label}, path.kind);
     // A sample at the end, too, without weight: the viewer draws the line between samples of different
     // stacks halfway between their times.
-    const double end_ns = now_ns_ + path.ns;
-    add_row(samples_, {{"stack", *stack}, {"time", now_ns_ / kNsPerMs}, {"weight", path.ns / kNsPerMs}});
-    add_row(samples_, {{"stack", *stack}, {"time", end_ns / kNsPerMs}, {"weight", 0}});
-    now_ns_ = end_ns;
+    const double end = now_ + path.weight;
+    const double weight = table.weight == Weight::kTime ? path.weight / kNsPerMs : path.weight;
+    add_row(samples_, {{"stack", *stack}, {"time", now_ / kNsPerMs}, {"weight", weight}});
+    add_row(samples_, {{"stack", *stack}, {"time", end / kNsPerMs}, {"weight", 0}});
+    now_ = end;
   }
 
-  void write_to(ordered_json& thread) {
-    samples_["weightType"] = "tracing-ms";
+  void write_to(ordered_json& thread, Weight weight) {
+    samples_["weightType"] = weight == Weight::kTime ? "tracing-ms" : "samples";
     thread["samples"] = std::move(samples_);
     thread["markers"] = table({"data", "name", "startTime", "endTime", "phase", "category"});
     thread["stackTable"] = std::move(stacks_);
@@ -114,26 +101,26 @@ class Track {
 
  private:
   using StackKey = std::tuple<std::optional<std::size_t>, std::size_t>;
-  using FrameKey = std::tuple<std::size_t, std::uint32_t, State>;
+  using FrameKey = std::tuple<std::size_t, std::uint32_t, std::uint32_t>;
 
-  std::size_t stack_on(std::optional<std::size_t> prefix, const Place& place, State state) {
-    const std::size_t frame = frame_of(place, state);
+  std::size_t stack_on(std::optional<std::size_t> prefix, const Place& place, std::uint32_t kind) {
+    const std::size_t frame = frame_of(place, kind);
     const auto known = known_stacks_.find({prefix, frame});
     if (known != known_stacks_.end()) return known->second;
     const ordered_json prefix_json = prefix ? ordered_json(*prefix) : ordered_json(nullptr);
     return known_stacks_[{prefix, frame}] = add_row(stacks_, {{"frame", frame}, {"prefix", prefix_json}});
   }
 
-  // A frame has a category and a sample has none, so a place in two states is two frames. Addresses would
-  // have to be relative to files, which a profile does not name.
-  std::size_t frame_of(const Place& place, State state) {
+  // A frame has a category and a sample has none, so a place in two kinds of paths is two frames. Addresses
+  // would have to be relative to files, which a profile does not name.
+  std::size_t frame_of(const Place& place, std::uint32_t kind) {
     const std::size_t function = function_of(place);
-    const auto known = known_frames_.find({function, place.line, state});
+    const auto known = known_frames_.find({function, place.line, kind});
     if (known != known_frames_.end()) return known->second;
-    return known_frames_[{function, place.line, state}] =
+    return known_frames_[{function, place.line, kind}] =
                add_row(frames_, {{"address", -1},
                                  {"inlineDepth", 0},
-                                 {"category", category_of(state)},
+                                 {"category", category_of(kind)},
                                  {"subcategory", 0},
                                  {"func", function},
                                  {"nativeSymbol", nullptr},
@@ -156,7 +143,7 @@ class Track {
   }
 
   SharedTables& shared_;
-  double now_ns_ = 0;
+  double now_ = 0;
   std::map<StackKey, std::size_t> known_stacks_;
   std::map<FrameKey, std::size_t> known_frames_;
   std::map<std::pair<std::size_t, std::string>, std::size_t> known_functions_;  // by name and file
@@ -169,13 +156,13 @@ class Track {
 };
 
 /// The thread that began first has the lowest number.
-std::size_t main_thread(const Profile& profile) {
-  const auto first = std::min_element(profile.threads.begin(), profile.threads.end(),
+std::size_t main_thread(const PathTable& table) {
+  const auto first = std::min_element(table.threads.begin(), table.threads.end(),
                                       [](const Thread& a, const Thread& b) { return a.id < b.id; });
-  return static_cast<std::size_t>(first - profile.threads.begin());
+  return static_cast<std::size_t>(first - table.threads.begin());
 }
 
-ordered_json thread_json(const Profile& profile, const Origin& origin, std::size_t index) {
+ordered_json thread_json(const PathTable& table, const Origin& origin, std::size_t index) {
   return {{"processType", "default"},
           {"processName", origin.file},
           {"processStartupTime", 0},
@@ -183,38 +170,38 @@ ordered_json thread_json(const Profile& profile, const Origin& origin, std::size
           {"registerTime", 0},
           {"unregisterTime", nullptr},
           {"pausedRanges", ordered_json::array()},
-          {"name", label_of(profile.threads[index])},
-          {"isMainThread", index == main_thread(profile)},
+          {"name", label_of(table.threads[index])},
+          {"isMainThread", index == main_thread(table)},
           {"pid", kProcess},
-          {"tid", profile.threads[index].id}};
+          {"tid", table.threads[index].id}};
 }
 
-ordered_json threads_json(const Profile& profile, const Origin& origin, SharedTables& shared) {
-  std::vector<Track> tracks(profile.threads.size(), Track(shared));
-  for (const std::size_t index : order_by_thread(profile))
-    tracks[profile.paths[index].thread].add(profile, profile.paths[index]);
+ordered_json threads_json(const PathTable& table, const Origin& origin, SharedTables& shared) {
+  std::vector<Track> tracks(table.threads.size(), Track(shared));
+  for (const std::size_t index : order_by_thread(table))
+    tracks[table.paths[index].thread].add(table, table.paths[index]);
   ordered_json threads = ordered_json::array();
   for (std::size_t i = 0; i < tracks.size(); ++i) {
-    threads.push_back(thread_json(profile, origin, i));
-    tracks[i].write_to(threads.back());
+    threads.push_back(thread_json(table, origin, i));
+    tracks[i].write_to(threads.back(), table.weight);
   }
   return threads;
 }
 
-ordered_json extra_json(const Profile& profile, const Origin& origin) {
+ordered_json extra_json(const PathTable& table, const Origin& origin) {
   ordered_json entries = ordered_json::array();
-  for (const std::string& remark : remarks_of(profile, origin))
+  for (const std::string& remark : remarks_of(table, origin))
     entries.push_back({{"label", "Recorded"}, {"format", "string"}, {"value", remark}});
   return ordered_json::array({{{"label", "Elision"}, {"entries", entries}}});
 }
 
-ordered_json meta_json(const Profile& profile, const Origin& origin) {
-  std::vector<std::size_t> all(profile.threads.size());
+ordered_json meta_json(const PathTable& table, const Origin& origin) {
+  std::vector<std::size_t> all(table.threads.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-  return {{"interval", sampling_period_ns(profile) / kNsPerMs},
+  return {{"interval", weight_of_sample(table) / kNsPerMs},
           {"startTime", 0},
           {"processType", 0},
-          {"categories", categories()},
+          {"categories", categories(table)},
           {"product", origin.file},
           {"importedFrom", origin.writer},
           {"arguments", origin.command},
@@ -225,18 +212,18 @@ ordered_json meta_json(const Profile& profile, const Origin& origin) {
           {"usesOnlyOneStackType", true},
           {"sourceCodeIsNotOnSearchfox", true},
           {"markerSchema", ordered_json::array()},
-          {"extra", extra_json(profile, origin)},
+          {"extra", extra_json(table, origin)},
           {"keepProfileThreadOrder", true},
           {"initialVisibleThreads", all},
-          {"initialSelectedThreads", ordered_json::array({main_thread(profile)})}};
+          {"initialSelectedThreads", ordered_json::array({main_thread(table)})}};
 }
 
 }  // namespace
 
-ordered_json firefox_json(const Profile& profile, const Origin& origin) {
+ordered_json firefox_json(const PathTable& table, const Origin& origin) {
   SharedTables shared;
-  ordered_json file = {{"meta", meta_json(profile, origin)}, {"libs", ordered_json::array()}};
-  ordered_json threads = threads_json(profile, origin, shared);
+  ordered_json file = {{"meta", meta_json(table, origin)}, {"libs", ordered_json::array()}};
+  ordered_json threads = threads_json(table, origin, shared);
   file["shared"] = shared.json();
   file["threads"] = std::move(threads);
   return file;

@@ -11,12 +11,10 @@
 namespace elision::profile {
 namespace {
 
-constexpr double kNsPerUs = 1000;
-
-std::string line_of(const Profile& profile, const Path& path) {
-  std::string line = folded_name(label_of(profile.threads[path.thread]));
-  for (const Place* frame : stack_of(profile, path)) line += ";" + folded_name(label_of(*frame));
-  if (const std::string label = state_label(profile, path); !label.empty()) line += ";" + folded_name(label);
+std::string line_of(const PathTable& table, const WeightedPath& path) {
+  std::string line = folded_name(label_of(table.threads[path.thread]));
+  for (const Place* frame : stack_of(table, path)) line += ";" + folded_name(label_of(*frame));
+  if (const std::string label = kind_label(table, path); !label.empty()) line += ";" + folded_name(label);
   return line;
 }
 
@@ -28,12 +26,13 @@ std::string folded_name(const std::string& name) {
   return safe;
 }
 
-std::string folded_text(const Profile& profile) {
-  std::map<std::string, double> ns;
-  for (const Path& path : profile.paths) ns[line_of(profile, path)] += path.ns;
+std::string folded_text(const PathTable& table) {
+  const double unit = style_of(table.weight).weight_of_line_unit;
+  std::map<std::string, double> sums;
+  for (const WeightedPath& path : table.paths) sums[line_of(table, path)] += path.weight;
   std::string text;
-  for (const auto& [line, time] : ns)
-    if (const std::int64_t us = whole(time / kNsPerUs); us > 0) text += fmt::format("{} {}\n", line, us);
+  for (const auto& [line, sum] : sums)
+    if (const std::int64_t units = whole(sum / unit); units > 0) text += fmt::format("{} {}\n", line, units);
   return text;
 }
 

@@ -8,9 +8,9 @@
 
 namespace elision::profile {
 
-/// "thread;outermost;...;innermost;[waiting for queue_lock] MICROSECONDS", sorted, each stack once. Less than
-/// half a microsecond is left out.
-std::string folded_text(const Profile& profile);
+/// "thread;outermost;...;innermost;[waiting for queue_lock] NUMBER", sorted, each stack once: whole
+/// microseconds, cycles or aborts. Less than half of one is left out.
+std::string folded_text(const PathTable& table);
 
 /// `name` as part of a stack in one line: without the ";" between frames.
 std::string folded_name(const std::string& name);

@@ -25,5 +25,28 @@ inline Profile profile_for_test() {
                    {State::kWaiting, 0, 1, {}, 1000, 1}};
   return profile;
 }
+inline PathTable table_for_test() { return paths_of_time(profile_for_test()); }
+
+/// Two places of one section abort, one of them two calls deep; of a third nothing is known.
+inline Profile aborts_for_test() {
+  const Place section{0x200, "transfer", "/src/bank.cc", 12}, begin{0x100, "main", "/src/bank.cc", 90};
+  Profile profile = profile_for_test();
+  profile.abort_events = {.aborts = 100, .samples = 10, .lost = 3, .cycles = 9000};
+  profile.abort_events->rows = {{.place = {0x410, "add", "/src/account.h", 7},
+                                 .cause = "conflict",
+                                 .callers = {section, begin},
+                                 .inside = {{0x220, "transfer", "/src/bank.cc", 14}},
+                                 .samples = 7,
+                                 .aborts = 70,
+                                 .cycles = 6000},
+                                {.place = {0x230, "transfer", "/src/bank.cc", 15},
+                                 .cause = "capacity",
+                                 .callers = {section, begin},
+                                 .samples = 2,
+                                 .aborts = 20,
+                                 .cycles = 2500},
+                                {.cause = "a {} b", .samples = 1, .aborts = 10, .cycles = 500}};
+  return profile;
+}
 
 }  // namespace elision::profile

@@ -48,6 +48,11 @@ enum class FunctionField : protozero::pbf_tag_type { kId = 1, kName = 2, kFilena
 
 constexpr std::uint64_t kMapping = 1;  // the only one
 
+struct ValueType {
+  const char* type;
+  const char* unit;
+};
+
 /// Functions that were inlined into each other and the one that they are in, the innermost first.
 using Inlined = std::vector<const Place*>;
 
@@ -87,27 +92,28 @@ std::vector<Inlined> by_address(const std::vector<const Place*>& stack) {
 
 class Message {
  public:
-  std::string of(const Profile& profile, const Origin& origin) {
-    add_value_type(ProfileField::kSampleType, "samples", "count");
-    add_value_type(ProfileField::kSampleType, "time", "nanoseconds");
-    builder_.add_int64(ProfileField::kDefaultSampleType, strings_.index_of("time"));
+  std::string of(const PathTable& table, const Origin& origin) {
+    const ValueType weight = {style_of(table.weight).type, style_of(table.weight).unit};
+    add_value_type(ProfileField::kSampleType, {"samples", "count"});
+    add_value_type(ProfileField::kSampleType, weight);
+    builder_.add_int64(ProfileField::kDefaultSampleType, strings_.index_of(weight.type));
     add_mapping(origin);
-    for (const Path& path : profile.paths) add_sample(profile, path);
-    builder_.add_int64(ProfileField::kDurationNanos, whole(profile.wall_ns));
-    if (const double period = sampling_period_ns(profile); period > 0) {
-      add_value_type(ProfileField::kPeriodType, "time", "nanoseconds");
+    for (const WeightedPath& path : table.paths) add_sample(table, path);
+    builder_.add_int64(ProfileField::kDurationNanos, whole(table.wall_ns));
+    if (const double period = weight_of_sample(table); period > 0) {
+      add_value_type(ProfileField::kPeriodType, weight);
       builder_.add_int64(ProfileField::kPeriod, whole(period));
     }
-    add_comments(profile, origin);
+    add_comments(table, origin);
     for (const std::string* text : strings_.table()) builder_.add_string(ProfileField::kStringTable, *text);
     return std::move(data_);
   }
 
  private:
-  void add_value_type(ProfileField field, const char* type, const char* unit) {
+  void add_value_type(ProfileField field, const ValueType& value) {
     protozero::pbf_builder<ValueTypeField> message(builder_, field);
-    message.add_int64(ValueTypeField::kType, strings_.index_of(type));
-    message.add_int64(ValueTypeField::kUnit, strings_.index_of(unit));
+    message.add_int64(ValueTypeField::kType, strings_.index_of(value.type));
+    message.add_int64(ValueTypeField::kUnit, strings_.index_of(value.unit));
   }
 
   // All code counts as the program's: a profile does not know which files were mapped. The marks say that
@@ -151,17 +157,18 @@ class Message {
     return known->second;
   }
 
-  void add_sample(const Profile& profile, const Path& path) {
+  void add_sample(const PathTable& table, const WeightedPath& path) {
     std::vector<std::uint64_t> locations;
-    for (const Inlined& inlined : by_address(stack_of(profile, path)))
+    for (const Inlined& inlined : by_address(stack_of(table, path)))
       locations.push_back(location_of(inlined));
-    const std::array<std::int64_t, 2> values = {whole(path.samples), whole(path.ns)};
+    const std::array<std::int64_t, 2> values = {whole(path.samples), whole(path.weight)};
     protozero::pbf_builder<SampleField> message(builder_, ProfileField::kSample);
     message.add_packed_uint64(SampleField::kLocationId, locations.begin(), locations.end());
     message.add_packed_int64(SampleField::kValue, values.begin(), values.end());
-    add_label(message, "state", name_of(path.state));
-    add_label(message, "lock", lock_label(profile, path));
-    add_label(message, "thread", label_of(profile.threads[path.thread]));
+    const bool has_threads = style_of(table.weight).has_threads;
+    add_label(message, has_threads ? "state" : "cause", table.kinds[path.kind].name);
+    add_label(message, "lock", lock_label(table, path));
+    if (has_threads) add_label(message, "thread", label_of(table.threads[path.thread]));
   }
 
   void add_label(protozero::pbf_builder<SampleField>& sample, const char* key, const std::string& value) {
@@ -171,9 +178,9 @@ class Message {
     label.add_int64(LabelField::kStr, strings_.index_of(value));
   }
 
-  void add_comments(const Profile& profile, const Origin& origin) {
+  void add_comments(const PathTable& table, const Origin& origin) {
     std::vector<std::int64_t> comments;
-    for (const std::string& text : remarks_of(profile, origin)) comments.push_back(strings_.index_of(text));
+    for (const std::string& text : remarks_of(table, origin)) comments.push_back(strings_.index_of(text));
     builder_.add_packed_int64(ProfileField::kComment, comments.begin(), comments.end());
   }
 
@@ -206,8 +213,8 @@ std::string gzipped(std::string text) {
 
 }  // namespace
 
-std::string pprof_file(const Profile& profile, const Origin& origin) {
-  return gzipped(Message().of(profile, origin));
+std::string pprof_file(const PathTable& table, const Origin& origin) {
+  return gzipped(Message().of(table, origin));
 }
 
 }  // namespace elision::profile

@@ -9,8 +9,8 @@
 
 namespace elision::profile {
 
-/// Each sample has a number of samples, a time in nanoseconds (the default) and the labels state, lock and
-/// thread. The same profile gives the same bytes.
-std::string pprof_file(const Profile& profile, const Origin& origin);
+/// Each sample has a number of samples, a weight (the default) and, of time, the labels state, lock and
+/// thread; of aborts, the label cause. The same profile gives the same bytes.
+std::string pprof_file(const PathTable& table, const Origin& origin);
 
 }  // namespace elision::profile

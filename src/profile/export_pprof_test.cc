@@ -42,7 +42,7 @@ std::vector<std::string> fields(const std::string& message, protozero::pbf_tag_t
 }
 
 TEST(Pprof, EachPathIsASampleAndEachAddressALocation) {
-  const std::string message = unpacked(pprof_file(profile_for_test(), kOriginForTest));
+  const std::string message = unpacked(pprof_file(table_for_test(), kOriginForTest));
   EXPECT_EQ(fields(message, kSample).size(), 3u);
   std::vector<std::size_t> lines;
   for (const std::string& location : fields(message, kLocation))
@@ -54,7 +54,7 @@ TEST(Pprof, StringTableBeginsWithTheEmptyStringAndIsUtf8) {
   Profile profile = profile_for_test();
   profile.frames[0].name = "m\xff";
   const std::vector<std::string> strings =
-      fields(unpacked(pprof_file(profile, kOriginForTest)), kStringTable);
+      fields(unpacked(pprof_file(paths_of_time(profile), kOriginForTest)), kStringTable);
   EXPECT_EQ(strings.front(), "");
   EXPECT_NE(std::find(strings.begin(), strings.end(), "m\xef\xbf\xbd"), strings.end());
 }
@@ -62,7 +62,7 @@ TEST(Pprof, StringTableBeginsWithTheEmptyStringAndIsUtf8) {
 TEST(Pprof, FunctionThatCallsItselfAtOneAddressIsNotInlined) {
   Profile profile = profile_for_test();
   profile.paths = {{State::kOutside, Path::kNoLock, 0, {1, 2, 1, 2}, 1000, 1}};
-  const std::string message = unpacked(pprof_file(profile, kOriginForTest));
+  const std::string message = unpacked(pprof_file(paths_of_time(profile), kOriginForTest));
   ASSERT_EQ(fields(message, kLocation).size(), 1u) << "the same one twice";
   EXPECT_EQ(fields(fields(message, kLocation)[0], kLine).size(), 2u);
 }
@@ -70,7 +70,17 @@ TEST(Pprof, FunctionThatCallsItselfAtOneAddressIsNotInlined) {
 TEST(Pprof, FramesWithoutAddressAreNotOneLocation) {
   Profile profile = profile_for_test();
   for (Place& frame : profile.frames) frame.address = 0;
-  EXPECT_EQ(fields(unpacked(pprof_file(profile, kOriginForTest)), kLocation).size(), 5u);
+  EXPECT_EQ(fields(unpacked(pprof_file(paths_of_time(profile), kOriginForTest)), kLocation).size(), 5u);
+}
+
+TEST(Pprof, AbortsHaveTypesAndLabelsOfTheirOwn) {
+  const std::vector<std::string> strings =
+      fields(unpacked(pprof_file(paths_of_aborts(aborts_for_test()), kOriginForTest)), kStringTable);
+  const auto has = [&strings](const char* text) {
+    return std::find(strings.begin(), strings.end(), text) != strings.end();
+  };
+  EXPECT_TRUE(has("aborted_cycles") && has("cause") && has("conflict") && has("[in a transaction]"));
+  EXPECT_FALSE(has("nanoseconds") || has("state"));
 }
 
 }  // namespace

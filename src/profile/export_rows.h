@@ -10,15 +10,15 @@
 
 namespace elision::profile {
 
-/// Objects with state, lock, thread, ns, samples and stack, the outermost function first. What is not known
-/// is null.
-nlohmann::ordered_json rows_json(const Profile& profile);
+/// Objects with state, lock, thread, ns, samples and stack, the outermost function first; of aborts with
+/// cause, cycles or aborts, samples and stack. What is not known is null.
+nlohmann::ordered_json rows_json(const PathTable& table);
 
 /// The names of the columns, and the cells of each row: the stack is one, with ";" between functions.
 struct ExportTable {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;
 };
-ExportTable rows_table(const Profile& profile);
+ExportTable rows_table(const PathTable& table);
 
 }  // namespace elision::profile

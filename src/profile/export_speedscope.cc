@@ -29,44 +29,47 @@ class Frames {
   ordered_json list_ = ordered_json::array();
 };
 
-std::vector<std::size_t> sample_of(const Profile& profile, const Path& path, Frames& frames) {
+std::vector<std::size_t> sample_of(const PathTable& table, const WeightedPath& path, Frames& frames) {
   std::vector<std::size_t> sample;
-  for (const Place* frame : stack_of(profile, path)) sample.push_back(frames.index_of(*frame));
-  if (const std::string label = state_label(profile, path); !label.empty())
+  for (const Place* frame : stack_of(table, path)) sample.push_back(frames.index_of(*frame));
+  if (const std::string label = kind_label(table, path); !label.empty())
     sample.push_back(frames.index_of(Place{.name = label}));
   return sample;
 }
 
 class Sampled {
  public:
-  explicit Sampled(std::string name) : name_(std::move(name)) {}
-  void add(const std::vector<std::size_t>& sample, std::int64_t ns) {
+  explicit Sampled(std::string name, Weight weight)
+      : name_(std::move(name)), unit_(weight == Weight::kTime ? "nanoseconds" : "none") {}
+  void add(const std::vector<std::size_t>& sample, std::int64_t weight) {
     samples_.push_back(sample);
-    weights_.push_back(ns);
-    sum_ns_ += ns;
+    weights_.push_back(weight);
+    sum_ += weight;
   }
   bool is_empty() const { return samples_.empty(); }
   ordered_json json() const {
-    return {{"type", "sampled"},   {"name", name_},       {"unit", "nanoseconds"}, {"startValue", 0},
-            {"endValue", sum_ns_}, {"samples", samples_}, {"weights", weights_}};
+    return {{"type", "sampled"}, {"name", name_},       {"unit", unit_},      {"startValue", 0},
+            {"endValue", sum_},  {"samples", samples_}, {"weights", weights_}};
   }
 
  private:
   std::string name_;
+  const char* unit_;
   ordered_json samples_ = ordered_json::array(), weights_ = ordered_json::array();
-  std::int64_t sum_ns_ = 0;
+  std::int64_t sum_ = 0;
 };
 
 }  // namespace
 
-ordered_json speedscope_json(const Profile& profile, const Origin& origin) {
+ordered_json speedscope_json(const PathTable& table, const Origin& origin) {
   Frames frames;
-  std::vector<Sampled> profiles = {Sampled("all states")};
-  for (const char* const state : kStateNames) profiles.emplace_back(state);
-  for (const Path& path : profile.paths) {
-    const std::vector<std::size_t> sample = sample_of(profile, path, frames);
-    profiles.front().add(sample, whole(path.ns));
-    profiles[1 + static_cast<std::size_t>(path.state)].add(sample, whole(path.ns));
+  const char* const all = table.weight == Weight::kTime ? "all states" : "all causes";
+  std::vector<Sampled> profiles = {Sampled(all, table.weight)};
+  for (const PathKind& kind : table.kinds) profiles.emplace_back(kind.name, table.weight);
+  for (const WeightedPath& path : table.paths) {
+    const std::vector<std::size_t> sample = sample_of(table, path, frames);
+    profiles.front().add(sample, whole(path.weight));
+    profiles[1 + path.kind].add(sample, whole(path.weight));
   }
   ordered_json file = {{"$schema", kSchema}, {"version", "0.0.1"}, {"exporter", origin.writer}};
   file["name"] = origin.command + ", " + origin.conditions;

@@ -8,7 +8,7 @@
 
 namespace elision::profile {
 
-/// A sampled profile of all time and one of each state that occurs, all in nanoseconds.
-nlohmann::ordered_json speedscope_json(const Profile& profile, const Origin& origin);
+/// A sampled profile of all paths and one of each state or cause that occurs, by weight.
+nlohmann::ordered_json speedscope_json(const PathTable& table, const Origin& origin);
 
 }  // namespace elision::profile

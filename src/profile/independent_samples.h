@@ -22,7 +22,7 @@ class IndependentSamples {
   void add(const Counts& seen);
 
   /// For each state: independent samples from which its share in the run would be as sure. At most the
-  /// samples there are: a share that is surer is taken as that. Fewer than kFewestLooks looks do not tell,
+  /// number of samples, even if a share is surer than that. Fewer than kFewestLooks looks do not tell,
   /// and each counts as one sample.
   std::array<double, kStates> estimate() const;
 

@@ -82,7 +82,7 @@ TEST(IndependentSamples, IntervalsHoldTheShareAsOftenAsTheySay) {
         }
         const double share = static_cast<double>(share_of_100) / 100;
         const auto holds_it = [&](double count) {
-          const ShareInterval interval = interval_of_share(in_section / all, count);
+          const Bounds interval = interval_of_share(in_section / all, count);
           return interval.low <= share && share <= interval.high;
         };
         holds += holds_it(samples.estimate()[kSection]);

@@ -9,18 +9,13 @@
 #include <tuple>
 #include <utility>
 
+#include "profile/abort_account.h"
 #include "profile/lock_sums.h"
+#include "profile/place_key.h"
+#include "profile/shared_data.h"
 
 namespace elision::profile {
 namespace {
-
-bool has_name(const Place& place) { return !place.name.empty() || !place.file.empty(); }
-
-/// What a place is called in every process. An address is its name only if there is no other.
-using PlaceKey = std::tuple<std::string, std::string, std::uint32_t, std::uint64_t>;
-PlaceKey key_of(const Place& place) {
-  return {place.name, place.file, place.line, has_name(place) ? 0 : place.address};
-}
 
 /// An order of all places, so that which of several stands for all does not depend on the order of profiles.
 bool is_before(const Place& a, const Place& b) {
@@ -172,14 +167,17 @@ class LockSum {
   std::map<std::size_t, double> inside_;
 };
 
-using AbortKey = std::tuple<std::string, PlaceKey, std::vector<PlaceKey>>;
+using AbortKey = std::tuple<std::string, PlaceKey, std::vector<PlaceKey>, std::vector<PlaceKey>>;
 AbortKey key_of(const AbortRow& row) {
-  std::vector<PlaceKey> callers;
-  for (const Place& caller : row.callers) callers.push_back(key_of(caller));
-  return {row.cause, key_of(row.place), std::move(callers)};
+  const auto keys_of = [](const std::vector<Place>& places) {
+    std::vector<PlaceKey> keys;
+    for (const Place& place : places) keys.push_back(key_of(place));
+    return keys;
+  };
+  return {row.cause, key_of(row.place), keys_of(row.callers), keys_of(row.inside)};
 }
 
-/// Rows that differ in addresses alone are one. They have the order of their keys, then of their cycles.
+/// Rows that differ in addresses alone are one.
 void join_rows(std::vector<AbortRow>& rows) {
   std::map<AbortKey, AbortRow> sums;
   for (AbortRow& row : rows) {
@@ -188,13 +186,13 @@ void join_rows(std::vector<AbortRow>& rows) {
     AbortRow& sum = known->second;
     join(sum.place, row.place);
     for (std::size_t i = 0; i < sum.callers.size(); ++i) join(sum.callers[i], row.callers[i]);
+    for (std::size_t i = 0; i < sum.inside.size(); ++i) join(sum.inside[i], row.inside[i]);
     for (const auto number : {&AbortRow::samples, &AbortRow::aborts, &AbortRow::cycles})
       sum.*number += row.*number;
   }
   rows.clear();
   for (auto& [key, row] : sums) rows.push_back(std::move(row));
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const AbortRow& a, const AbortRow& b) { return a.cycles > b.cycles; });
+  keep_most_cycles(rows);
 }
 
 /// What several processes' events tell together. Where one tells something, the sum does.
@@ -205,15 +203,50 @@ void add_abort_events(std::optional<AbortEvents>& sum, const std::optional<Abort
     return;
   }
   const bool tells = sum->missing.empty() || more->missing.empty();
+  sum->counted = (sum->counted || !sum->missing.empty()) && (more->counted || !more->missing.empty());
   sum->missing = tells ? "" : std::max(sum->missing, more->missing);
   for (const auto number :
        {&AbortEvents::aborts, &AbortEvents::commits, &AbortEvents::samples, &AbortEvents::sampled_aborts,
-        &AbortEvents::lost, &AbortEvents::cycles, &AbortEvents::counted_cycles})
+        &AbortEvents::lost, &AbortEvents::with_branches, &AbortEvents::whole_paths, &AbortEvents::cycles,
+        &AbortEvents::equal_samples, &AbortEvents::counted_cycles})
     (*sum).*number += (*more).*number;
   if (sum->period != more->period) sum->period = 0;
   sum->running = std::min(sum->running, more->running);
   for (const auto& [cause, count] : more->by_cause) sum->by_cause[cause] += count;
   sum->rows.insert(sum->rows.end(), more->rows.begin(), more->rows.end());
+}
+
+void add_access_events(std::optional<AccessEvents>& sum, const std::optional<AccessEvents>& more) {
+  if (!more) return;
+  if (!sum) {
+    sum = more;
+    return;
+  }
+  for (const auto number :
+       {&AccessEvents::loads, &AccessEvents::stores, &AccessEvents::unknown, &AccessEvents::lost,
+        &AccessEvents::throttled, &AccessEvents::shared, &AccessEvents::apart})
+    (*sum).*number += (*more).*number;
+  if (sum->period != more->period) sum->period = 0;
+  sum->rows.insert(sum->rows.end(), more->rows.begin(), more->rows.end());
+}
+
+/// Rows with one key are one.
+void join_rows(std::vector<SharedData>& rows) {
+  std::map<SharedDataKey, SharedData> sums;
+  for (SharedData& row : rows) {
+    const auto [known, is_new] = sums.try_emplace(key_of(row), row);
+    if (is_new) continue;
+    SharedData& sum = known->second;
+    join(sum.data, row.data);
+    join(sum.earlier, row.earlier);
+    join(sum.later, row.later);
+    sum.samples += row.samples;
+    sum.apart += row.apart;
+    sum.lines += row.lines;
+  }
+  rows.clear();
+  for (auto& [key, row] : sums) rows.push_back(std::move(row));
+  keep_most_samples(rows);
 }
 
 /// The indices that locks, threads and functions of one profile get in the sum.
@@ -239,6 +272,7 @@ class Merger {
     take_locks();
     join_paths();
     if (sum_.abort_events) join_rows(sum_.abort_events->rows);
+    if (sum_.access_events) join_rows(sum_.access_events->rows);
     return std::move(sum_);
   }
 
@@ -259,6 +293,7 @@ class Merger {
       sum_.independent_samples[i] += profile.samples_of(static_cast<State>(i));
     }
     add_abort_events(sum_.abort_events, profile.abort_events);
+    add_access_events(sum_.access_events, profile.access_events);
   }
 
   std::vector<std::uint32_t> add_locks(const Profile& profile) {

@@ -56,6 +56,12 @@ std::vector<double> sums_of(const Profile& profile) {
        {&Lock::acquisitions, &Lock::contended, &Lock::waits_ns, &Lock::holds_ns, &Lock::aborted_ns,
         &Lock::attempts, &Lock::commits, &Lock::fallbacks, &Lock::system_calls, &Lock::line_waits_ns})
     sums.push_back(sum_over(profile.locks, [member](const Lock& lock) { return lock.*member; }));
+  const AccessEvents accesses = profile.access_events.value_or(AccessEvents{});
+  for (const auto member :
+       {&AccessEvents::loads, &AccessEvents::stores, &AccessEvents::unknown, &AccessEvents::lost,
+        &AccessEvents::throttled, &AccessEvents::shared, &AccessEvents::apart})
+    sums.push_back(accesses.*member);
+  sums.push_back(sum_over(accesses.rows, [](const SharedData& row) { return row.samples; }));
   for (std::size_t i = 0; i < kStates; ++i)
     sums.push_back(sum_over(profile.locks, [i](const Lock& lock) { return lock.times[i]; }));
   sums.push_back(sum_over(profile.locks, [](const Lock& lock) {

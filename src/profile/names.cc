@@ -213,13 +213,13 @@ std::string Mapping::short_name() const {
   return is_file() ? base_name(name) : name.empty() ? "anonymous memory" : name;
 }
 
-Names::Names(const std::string& memory_map) : mappings_(mappings_of(memory_map)) {
-  // No downloads of missing symbols.
-  unsetenv("DEBUGINFOD_URLS");
+Names::Names(const std::string& memory_map, DebugFiles debug_files) : mappings_(mappings_of(memory_map)) {
   callbacks_.find_elf = dwfl_linux_proc_find_elf;
-  callbacks_.find_debuginfo = dwfl_standard_find_debuginfo;
+  set_search(callbacks_, debug_files);
   dwfl_ = dwfl_begin(&callbacks_);
-  if (dwfl_ != nullptr) report_files();
+  if (dwfl_ == nullptr) return;
+  if (debug_files == DebugFiles::kServersToo) bound_downloads(dwfl_);
+  report_files();
 }
 Names::~Names() { dwfl_end(dwfl_); }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "profile/debug_files.h"
 #include "profile/profile.h"
 
 namespace elision::profile {
@@ -41,7 +42,8 @@ bool is_lock_wrapper(const std::string& function);
 
 class Names {
  public:
-  explicit Names(const std::string& memory_map);
+  /// `debug_files`: where those of stripped files are looked for, when a name first needs them.
+  explicit Names(const std::string& memory_map, DebugFiles debug_files = DebugFiles::kLocal);
   ~Names();
   Names(const Names&) = delete;
   Names& operator=(const Names&) = delete;
@@ -53,6 +55,11 @@ class Names {
 
   /// Null: nothing is mapped there.
   const Mapping* mapping_of(std::uint64_t address) const { return mapping_at(mappings_, address); }
+  /// Whether the address lies in a lock library.
+  bool is_in_lock_library(std::uint64_t address) const {
+    const Mapping* const mapping = mapping_of(address);
+    return mapping != nullptr && is_lock_library(*mapping);
+  }
   /// The symbol that covers `address`, demangled, and the distance from its start. Empty: not known.
   /// Functions in assembly often lack a size.
   std::string symbol(std::uint64_t address, std::uint64_t& offset, bool may_lack_size = true) const;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kMagic = "PERFILE2", kOtherByteOrder = "2ELIFREP", kOldMagic = "PERFFILE";
 constexpr std::uint64_t kPipeHeaderBytes = 16;
-constexpr std::size_t kMostEvents = 1 << 10, kMostIds = 1 << 16, kMostWords = 1 << 12;
+constexpr std::size_t kMostEvents = 1 << 10, kMostWords = 1 << 12;
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 // Features, by the numbers of their bits.
 constexpr unsigned kCommandLine = 11, kEventNames = 12, kFeatures = 256;
@@ -94,6 +94,7 @@ std::vector<std::string> names_in(std::string_view bytes) {
 bool PerfFile::read_events(std::string_view bytes, std::uint64_t at, std::uint64_t size,
                            std::uint64_t entry_bytes) {
   if (entry_bytes < PERF_ATTR_SIZE_VER0 + sizeof(Section) || size / entry_bytes > kMostEvents) return false;
+  std::uint64_t ids_left = bytes.size() / kWord;  // lists may overlap in a damaged file
   for (std::uint64_t i = 0; i < size / entry_bytes; ++i) {
     const std::uint64_t begin = at + i * entry_bytes, attr_bytes = entry_bytes - sizeof(Section);
     perf_event_attr attr;
@@ -108,8 +109,8 @@ bool PerfFile::read_events(std::string_view bytes, std::uint64_t at, std::uint64
     event.is_frequency = attr.freq != 0;
     event.frequency_or_period = attr.sample_freq;
     const std::string_view list = part(bytes, ids);
-    for (std::size_t id = 0; id < std::min(list.size() / kWord, kMostIds); ++id)
-      (void)copy(list, id * kWord, event.ids.emplace_back());
+    for (std::uint64_t id = 0, at_id = 0; ids_left > 0 && copy(list, at_id, id); at_id += kWord, --ids_left)
+      event_of_id_.try_emplace(id, events_.size() - 1);
   }
   return !events_.empty();
 }
@@ -128,24 +129,21 @@ void PerfFile::read_features(std::string_view bytes, std::uint64_t at, const std
   }
 }
 
-/// By the id in the record, if events differ in what they record.
-std::size_t PerfFile::event_of(PerfBytes record) const {
+/// By the id in the record, if there are several events. Returns nothing for an id of no event.
+std::optional<std::size_t> PerfFile::event_of(PerfBytes record) const {
   if (events_.size() == 1) return 0;
   const perf_event_header header = *read_header(record);
   const PerfLayout& layout = events_.front().layout;
   std::uint64_t id = 0;
   if ((layout.sample_type & PERF_SAMPLE_IDENTIFIER) != 0) {
     const bool is_first = header.type == PERF_RECORD_SAMPLE;
-    if (header.size < sizeof header + sizeof id) return 0;
+    if (header.size < sizeof header + sizeof id) return std::nullopt;
     std::memcpy(&id, record.data() + (is_first ? sizeof header : header.size - sizeof id), sizeof id);
   } else if (const auto sample = read_sample(record, layout)) {
     id = sample->id;
   }
-  const auto has_id = [id](const PerfFileEvent& event) {
-    return std::find(event.ids.begin(), event.ids.end(), id) != event.ids.end();
-  };
-  const auto event = std::find_if(events_.begin(), events_.end(), has_id);
-  return event != events_.end() ? static_cast<std::size_t>(event - events_.begin()) : 0;
+  const auto event = event_of_id_.find(id);
+  return event != event_of_id_.end() ? std::optional(event->second) : std::nullopt;
 }
 
 void PerfFile::read_records(PerfBytes data) {
@@ -167,8 +165,14 @@ void PerfFile::read_records(PerfBytes data) {
         size += (short_more + 7u) & ~7u;
     } else {
       const PerfBytes record = data.first(header->size);
-      const std::size_t event = event_of(record);
-      records_.push_back({record, event, time_of_record(record, events_[event].layout)});
+      // Perf does not know what a sample of an unknown event means either. Other records mean the same for
+      // all.
+      const std::optional<std::size_t> event = event_of(record);
+      if (event || header->type != PERF_RECORD_SAMPLE)
+        records_.push_back(
+            {record, event.value_or(0), time_of_record(record, events_[event.value_or(0)].layout)});
+      else
+        ++unknown_samples_;
     }
     if (size < header->size || size > data.size()) {
       damage_ = "it ends in the middle of a record";

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads files of `perf record` (perf.data). Pure. A file may hold anything: what is no such file is refused,
-// and of one that is cut short or damaged further on, the records before that are read.
+// Reads files of `perf record` (perf.data). Pure. Rejects anything that is not perf.data. Of a file that is
+// cut short or damaged, reads the records before that place.
 //
 // Sources: tools/perf/Documentation/perf.data-file-format.txt of Linux; perf_event_open(2).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -21,8 +23,7 @@ struct PerfFileEvent {
   std::uint64_t config = 0;
   bool is_frequency = false;
   std::uint64_t frequency_or_period = 0;
-  std::string name{};                // as the user of perf wrote it; empty: not known
-  std::vector<std::uint64_t> ids{};  // of its records
+  std::string name{};  // as the user of perf wrote it; empty: not known
 };
 
 class PerfFile {
@@ -37,8 +38,10 @@ class PerfFile {
   };
 
   const std::vector<PerfFileEvent>& events() const { return events_; }
-  /// Of the kernel, in the order of time. Those of perf itself are left out.
+  /// The kernel's records in order of time, without those that perf itself writes.
   const std::vector<Record>& records() const { return records_; }
+  /// The number of samples of events that the file does not describe. They are in no record.
+  std::uint64_t unknown_samples() const { return unknown_samples_; }
   /// The words of perf's command line; empty: not known.
   const std::vector<std::string>& command() const { return command_; }
   /// What the file lacks, as a clause: "it ends in the middle of a record". Empty: nothing.
@@ -48,10 +51,12 @@ class PerfFile {
   bool read_events(std::string_view bytes, std::uint64_t at, std::uint64_t size, std::uint64_t entry_bytes);
   void read_features(std::string_view bytes, std::uint64_t at, const std::uint64_t (&bits)[4]);
   void read_records(PerfBytes data);
-  std::size_t event_of(PerfBytes record) const;
+  std::optional<std::size_t> event_of(PerfBytes record) const;
 
   std::vector<PerfFileEvent> events_;
+  std::unordered_map<std::uint64_t, std::size_t> event_of_id_;  // by the ids in records
   std::vector<Record> records_;
+  std::uint64_t unknown_samples_ = 0;
   std::vector<std::string> command_;
   std::string damage_;
   bool is_compressed_ = false;

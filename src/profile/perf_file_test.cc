@@ -73,6 +73,17 @@ TEST(PerfFile, RecordsAreInTheOrderOfTimeAndKnowTheirEvent) {
   EXPECT_EQ(file->damage(), "");
 }
 
+TEST(PerfFile, SamplesOfUnknownEventsAreSkipped) {
+  auto unknown = cycles(20);
+  unknown[sizeof(perf_event_header)] = 77;  // the id
+  const std::string bytes = file_with({cycles(10), unknown, mapping_record(7, 0x1000, 0x1000, 0, "/bin/a")});
+  const auto file = PerfFile::parse(bytes);
+  ASSERT_TRUE(file) << file.error();
+  ASSERT_EQ(file->records().size(), 2u) << "a mapping concerns all events";
+  for (const PerfFile::Record& record : file->records()) EXPECT_NE(record.time, 20u);
+  EXPECT_EQ(file->unknown_samples(), 1u);
+}
+
 TEST(PerfFile, WhatFollowsARecordOfATraceIsSkipped) {
   auto trace = RecordForTest(71).word(16).word(0).word(0).word(0).bytes();
   trace.resize(trace.size() + 16, 0xff);
@@ -113,6 +124,7 @@ TEST(PerfImport, TimeOfOneProcessAndAbortsOfAll) {
   EXPECT_EQ(imported.profile.threads.size(), 2u);
   const AbortEvents& events = *imported.profile.abort_events;
   EXPECT_EQ(events.aborts, 26);
+  EXPECT_FALSE(events.counted);
   EXPECT_EQ(events.cycles, 26 * 300);
   EXPECT_EQ(events.by_cause.at("conflict"), 26);
 }
@@ -132,6 +144,9 @@ TEST(PerfImport, EventsAreKnownByNumberOrName) {
   EXPECT_EQ(meaning(9, 0, "rtm_retired.aborted_mem"), PerfMeaning::kNothing);
   EXPECT_EQ(meaning(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, "task-clock"), PerfMeaning::kTime);
   EXPECT_EQ(meaning(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "instructions"), PerfMeaning::kNothing);
+  EXPECT_EQ(
+      meaning(PERF_TYPE_HARDWARE, std::uint64_t{10} << 32 | PERF_COUNT_HW_CPU_CYCLES, "cpu_atom/cycles/"),
+      PerfMeaning::kTime);
 }
 
 }  // namespace

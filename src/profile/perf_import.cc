@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/rtm_events.h"
 #include "profile/abort_account.h"
 #include "profile/call_paths.h"
 #include "profile/process_images.h"
@@ -16,7 +17,9 @@ namespace {
 
 constexpr std::size_t kMostCalls = 128;
 constexpr std::uint64_t kEventAndMask = 0xffff;
-constexpr std::uint64_t kRtmAborted = 0x4c9, kRtmCommit = 0x2c9, kCoreCycles = 0x3c;  // intel/perfmon
+constexpr std::uint64_t kCoreCycles = 0x3c;  // github.com/intel/perfmon
+/// On hybrid CPUs the upper half of a generic event's number names the PMU.
+constexpr unsigned kPmuShift = 32;
 
 /// "tx-abort" of "cpu/tx-abort/upp" and of "tx-abort:pp".
 std::string bare_name(std::string name) {
@@ -35,40 +38,28 @@ double nanoseconds(const PerfFileEvent& event, const PerfSample& sample) {
   return static_cast<double>(sample.period != 0 ? sample.period : event.frequency_or_period);
 }
 
-std::vector<CallStep> calls_of(const PerfSample& sample, ProcessImage& image) {
-  if (sample.state && !sample.stack.empty()) {
-    const StackBytes stack{sample.stack.data(), sample.stack.size()};
-    return image.unwinder().backtrace(*sample.state, &stack, kMostCalls);
-  }
-  std::vector<CallStep> chain;
-  for (const std::uint64_t call : sample.calls)
-    if (chain.size() < kMostCalls) chain.push_back({call, !chain.empty()});
-  if (chain.empty()) chain.push_back({sample.ip});
-  return chain;
-}
-
-bool is_in_lock_library(const CallStep& step, const Names& names) {
-  const Mapping* const mapping = names.mapping_of(step.place());
-  return mapping != nullptr && is_lock_library(*mapping);
-}
-
 class Importer {
  public:
   explicit Importer(const PerfFile& file) : file_(file) {
+    result_.other_samples = static_cast<double>(file.unknown_samples());
     for (const PerfFileEvent& event : file.events()) meanings_.push_back(meaning_of(event));
-    // Two events of time would count it twice.
-    bool has_time = false;
-    for (PerfMeaning& meaning : meanings_) {
-      if (meaning == PerfMeaning::kTime && has_time) meaning = PerfMeaning::kNothing;
-      has_time |= meaning == PerfMeaning::kTime;
+    // Two events of time would count it twice, but for the cycles of two kinds of cores.
+    const PerfFileEvent* time = nullptr;
+    for (std::size_t i = 0; i < meanings_.size(); ++i) {
+      const PerfFileEvent& event = file.events()[i];
+      if (meanings_[i] != PerfMeaning::kTime) continue;
+      if (time == nullptr) time = &event;
+      const bool is_of_other_cores = event.type == PERF_TYPE_HARDWARE && time->type == PERF_TYPE_HARDWARE &&
+                                     event.config >> kPmuShift != time->config >> kPmuShift;
+      if (time != &event && !is_of_other_cores) meanings_[i] = PerfMeaning::kNothing;
     }
   }
 
   void add(const PerfFile::Record& record) {
     if (images_.add(record.bytes)) return add_name(record.bytes);
     if (const auto lost = read_losses(record.bytes)) {
-      aborts_.add_losses(*lost);
-      result_.profile.paths_lost += static_cast<double>(*lost);
+      if (has(PerfMeaning::kAborts)) aborts_.add_losses(*lost);
+      if (has(PerfMeaning::kTime)) result_.profile.paths_lost += static_cast<double>(*lost);
       return;
     }
     const PerfFileEvent& event = file_.events()[record.event];
@@ -126,8 +117,9 @@ class Importer {
     threads_.insert(sample.thread);
     const std::size_t number = images_.number_of(sample.process);
     ProcessImage& image = images_[number];
-    const std::vector<CallStep> chain = calls_of(sample, image);
-    const bool at_lock = is_in_lock_library(chain.front(), image.names());
+    std::vector<CallStep> chain = image.calls_of(sample, kMostCalls);
+    if (chain.empty()) chain.push_back({sample.ip});
+    const bool at_lock = image.names().is_in_lock_library(chain.front().place());
     paths_[number].add(at_lock ? State::kOverhead : State::kOutside, 0, sample.thread,
                        places_outside_library(chain, image.names()), ns);
   }
@@ -145,7 +137,7 @@ class Importer {
     most->second.add_to(profile);
     for (Thread& thread : profile.threads)
       if (const auto name = names_.find(thread.id); name != names_.end()) thread.name = name->second;
-    name_frames(profile, images_[most->first].names());
+    name_frames(profile, images_[most->first].names_by_servers());
   }
 
   const PerfFile& file_;
@@ -172,7 +164,8 @@ PerfMeaning meaning_of(const PerfFileEvent& event) {
     if (number == kRtmCommit) return PerfMeaning::kCommits;
     if (event.config == kCoreCycles) return PerfMeaning::kTime;
   }
-  const bool is_cycles = event.type == PERF_TYPE_HARDWARE && event.config == PERF_COUNT_HW_CPU_CYCLES;
+  const bool is_cycles = event.type == PERF_TYPE_HARDWARE &&
+                         static_cast<std::uint32_t>(event.config) == PERF_COUNT_HW_CPU_CYCLES;
   const bool is_clock = event.type == PERF_TYPE_SOFTWARE &&
                         (event.config == PERF_COUNT_SW_CPU_CLOCK || event.config == PERF_COUNT_SW_TASK_CLOCK);
   return is_cycles || is_clock ? PerfMeaning::kTime : PerfMeaning::kNothing;

@@ -92,7 +92,8 @@ std::vector<std::uint64_t> user_calls(const std::vector<std::uint64_t>& chain) {
 
 std::vector<PerfBranch> branches_in(Reader& reader, std::uint64_t branch_type) {
   constexpr std::uint64_t kInTransaction = 1 << 2, kAbort = 1 << 3;  // perf_branch_entry
-  constexpr std::uint64_t kHasCounters = 1ull << 19;                 // PERF_SAMPLE_BRANCH_COUNTERS
+  constexpr unsigned kTypeShift = 20, kTypeMask = 0xf;
+  constexpr std::uint64_t kHasCounters = 1ull << 19;  // PERF_SAMPLE_BRANCH_COUNTERS
   const std::uint64_t count = reader.word();
   if ((branch_type & PERF_SAMPLE_BRANCH_HW_INDEX) != 0) reader.word();
   const std::vector<std::uint64_t> words =
@@ -100,8 +101,9 @@ std::vector<PerfBranch> branches_in(Reader& reader, std::uint64_t branch_type) {
   if ((branch_type & kHasCounters) != 0) (void)reader.words(count, kMostBranches);
   std::vector<PerfBranch> branches;
   for (std::size_t i = 0; i + 2 < words.size(); i += 3)
-    branches.push_back(
-        {words[i], words[i + 1], (words[i + 2] & kInTransaction) != 0, (words[i + 2] & kAbort) != 0});
+    branches.push_back({words[i], words[i + 1], (words[i + 2] & kInTransaction) != 0,
+                        (words[i + 2] & kAbort) != 0,
+                        static_cast<std::uint8_t>(words[i + 2] >> kTypeShift & kTypeMask)});
   return branches;
 }
 
@@ -143,6 +145,11 @@ void read_front(Reader& reader, const PerfLayout& layout, PerfSample& sample) {
   if (has(PERF_SAMPLE_PERIOD)) sample.period = reader.word();
 }
 
+bool has_calls_and_returns(std::uint64_t branch_type) {
+  constexpr std::uint64_t kBoth = PERF_SAMPLE_BRANCH_ANY_CALL | PERF_SAMPLE_BRANCH_ANY_RETURN;
+  return (branch_type & PERF_SAMPLE_BRANCH_ANY) != 0 || (branch_type & kBoth) == kBoth;
+}
+
 }  // namespace
 
 PerfLayout::PerfLayout(const perf_event_attr& attr)
@@ -164,6 +171,7 @@ std::optional<PerfSample> read_sample(PerfBytes record, const PerfLayout& layout
   if (has(PERF_SAMPLE_CALLCHAIN)) sample.calls = user_calls(reader.words(reader.word(), kMostCalls));
   if (has(PERF_SAMPLE_RAW)) (void)reader.take_bytes(reader.half());
   if (has(PERF_SAMPLE_BRANCH_STACK)) sample.branches = branches_in(reader, layout.branch_type);
+  sample.has_calls_and_returns = has_calls_and_returns(layout.branch_type);
   if (has(PERF_SAMPLE_REGS_USER)) sample.state = registers_in(reader, layout.registers);
   if (has(PERF_SAMPLE_STACK_USER)) sample.stack = stack_in(reader);
   // With PERF_SAMPLE_WEIGHT_STRUCT the lower half is the weight.

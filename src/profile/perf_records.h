@@ -37,6 +37,7 @@ struct PerfBranch {
   std::uint64_t from = 0, to = 0;
   bool in_transaction = false;
   bool is_abort = false;
+  std::uint8_t type = PERF_BR_UNKNOWN;  // PERF_BR_
 };
 
 struct PerfSample {
@@ -51,6 +52,7 @@ struct PerfSample {
   bool is_exact = false;                // `ip` is the instruction that caused the event
   std::vector<std::uint64_t> calls;     // by frame pointers, of user code, innermost first
   std::vector<PerfBranch> branches;     // newest first
+  bool has_calls_and_returns = false;   // `branches` has all of them
   std::optional<DwarfRegisters> state;  // registers of the user's code
   PerfBytes stack;                      // a copy from its stack pointer on, in the record
 };

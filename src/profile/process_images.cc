@@ -47,6 +47,7 @@ void ProcessImage::add(const PerfMapping& mapping) {
                                        mapping.name == kAnonymous ? "" : mapping.name});
   unwinder_.reset();
   names_.reset();
+  names_by_servers_.reset();
 }
 
 std::string ProcessImage::memory_map() const {
@@ -79,10 +80,30 @@ const Names& ProcessImage::names() {
   return *names_;
 }
 
-Unwinder& ProcessImage::unwinder() {
-  if (unwinder_ == nullptr)
-    unwinder_ = std::make_unique<Unwinder>(names(), [](std::uint64_t, void*, std::size_t) { return false; });
-  return *unwinder_;
+const Names& ProcessImage::names_by_servers() {
+  if (names_by_servers_ == nullptr)
+    names_by_servers_ = std::make_unique<Names>(memory_map(), DebugFiles::kServersToo);
+  return *names_by_servers_;
+}
+
+std::vector<CallStep> ProcessImage::calls_of(const PerfSample& sample, std::size_t most) {
+  if (sample.state && !sample.stack.empty()) {
+    if (unwinder_ == nullptr)  // the stack is a copy, so no memory is read
+      unwinder_ =
+          std::make_unique<Unwinder>(names(), [](std::uint64_t, void*, std::size_t) { return false; });
+    const StackBytes stack{sample.stack.data(), sample.stack.size()};
+    return unwinder_->backtrace(*sample.state, &stack, most);
+  }
+  std::vector<CallStep> chain;
+  for (const std::uint64_t call : sample.calls)
+    if (chain.size() < most) chain.push_back({call, !chain.empty()});
+  return chain;
+}
+
+bool ProcessImage::overlaps(std::uint64_t begin, std::uint64_t end) const {
+  const auto next = ranges_.lower_bound(begin);
+  return (next != ranges_.end() && next->first < end) ||
+         (next != ranges_.begin() && std::prev(next)->second.end > begin);
 }
 
 /// The last image is that of all for which there is no room.
@@ -96,10 +117,21 @@ std::size_t ProcessImages::number_of(std::uint32_t process) {
   return known != of_process_.end() ? known->second : of_process_[process] = add_image();
 }
 
-/// An image that a fork's child shares stays shared: what either maps afterwards, at an address of its own,
-/// the other does not execute.
+/// A fork's child shares its parent's image for good: if both map other code at one address afterwards, it
+/// has the names of the later. Memory that is neither code nor a file does not matter, unless it replaces
+/// some.
 void ProcessImages::map(const PerfMapping& mapping) {
-  if (++mappings_ <= kMostMappings) images_[number_of(mapping.process)]->add(mapping);
+  ProcessImage& image = *images_[number_of(mapping.process)];
+  const bool is_file = mapping.name.starts_with('/') && mapping.name != kAnonymous;
+  const bool matters =
+      mapping.is_code || is_file || image.overlaps(mapping.begin, mapping.begin + mapping.size);
+  if (matters && ++mappings_ <= kMostMappings) image.add(mapping);
+}
+
+void ProcessImages::add_map(std::uint32_t process, const std::string& memory_map) {
+  for (const Mapping& mapping : mappings_of(memory_map))
+    map({process, mapping.begin, mapping.end - mapping.begin, mapping.offset, mapping.executable,
+         mapping.name});
 }
 
 bool ProcessImages::add(PerfBytes record) {

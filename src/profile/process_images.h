@@ -26,10 +26,15 @@ class ProcessImage {
   /// As /proc/PID/maps shows it. Files of which records tell the code alone get the page that the code's
   /// offset promises at their begin, so that Names finds them.
   std::string memory_map() const;
-  /// Of all mappings so far. The reference holds until the next one is added.
+  /// Of all mappings so far, by files of this machine. The reference holds until the next one is added.
   const Names& names();
-  /// Stacks are copies, so it never reads memory.
-  Unwinder& unwinder();
+  /// The same, by debuginfod servers, too.
+  const Names& names_by_servers();
+  /// Returns the calls that led to a sample, innermost first and at most `most`: by its copy of the stack if
+  /// it has one, else by the kernel's walk along frame pointers. Empty if the sample has neither.
+  std::vector<CallStep> calls_of(const PerfSample& sample, std::size_t most);
+  /// Whether a part of [begin, end) is mapped.
+  bool overlaps(std::uint64_t begin, std::uint64_t end) const;
 
  private:
   struct Range {
@@ -40,7 +45,7 @@ class ProcessImage {
   void make_room(std::uint64_t begin, std::uint64_t end);
 
   std::map<std::uint64_t, Range> ranges_;  // by their begin; none overlap
-  std::unique_ptr<Names> names_;
+  std::unique_ptr<Names> names_, names_by_servers_;
   std::unique_ptr<Unwinder> unwinder_;
 };
 
@@ -52,6 +57,9 @@ class ProcessImages {
 
   /// Applies a record of a mapping, a fork or an execve. Returns false for any other record.
   bool add(PerfBytes record);
+
+  /// Adds the mappings of a process that ran before its records began. `memory_map`: as /proc/PID/maps.
+  void add_map(std::uint32_t process, const std::string& memory_map);
 
   /// The number of the process's image now.
   std::size_t number_of(std::uint32_t process);

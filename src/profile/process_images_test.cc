@@ -49,6 +49,30 @@ TEST(ProcessImages, ForksShareAnImageUntilExecve) {
   EXPECT_FALSE(images.add(RecordForTest(PERF_RECORD_SAMPLE).bytes()));
 }
 
+TEST(ProcessImages, MemoryThatIsNoCodeTakesNoRoom) {
+  ProcessImages images;
+  images.add(mapping_record(1, 0x1000, 0x1000, 0, "/bin/a"));
+  const Names* const names = &images[images.number_of(1)].names();
+  for (std::uint64_t i = 0; i <= ProcessImages::kMostMappings; ++i)
+    images.add(mapping_record(1, 0x100000 + i * 0x1000, 0x1000, 0, "//anon", false));
+  EXPECT_EQ(&images[images.number_of(1)].names(), names) << "nor time";
+  images.add(mapping_record(1, 0x3000, 0x1000, 0, "/lib/late"));
+  EXPECT_NE(images[images.number_of(1)].memory_map().find("/lib/late"), std::string::npos);
+}
+
+/// Of a process that ran before its records began. What these tell comes later, and replaces it.
+TEST(ProcessImages, MapOfAProcessIsThereBeforeItsRecords) {
+  ProcessImages images;
+  images.add_map(1, line("1000-2000 r--p 00000000 08:01 7 /bin/a") +
+                        line("2000-4000 r-xp 00001000 08:01 7 /bin/a") +
+                        line("5000-6000 rw-p 00000000 00:00 0 [heap]"));
+  images.add(mapping_record(1, 0x3000, 0x1000, 0, "/lib/late"));
+  images.add(RecordForTest(PERF_RECORD_FORK).pair(2, 1).pair(2, 1).word(0).bytes());
+  EXPECT_EQ(images[images.number_of(2)].memory_map(), line("1000-2000 r--p 00000000 00:00 0 /bin/a") +
+                                                          line("2000-3000 r-xp 00001000 00:00 0 /bin/a") +
+                                                          line("3000-4000 r-xp 00000000 00:00 0 /lib/late"));
+}
+
 TEST(ProcessImages, AreBounded) {
   ProcessImages images;
   for (std::uint32_t process = 1; process < 2 * ProcessImages::kMost; ++process) images.number_of(process);

@@ -27,6 +27,16 @@ enum class State : std::uint8_t {
 inline constexpr std::size_t kStates = 9;
 inline constexpr const char* kStateNames[kStates] = {
     "outside", "section", "attempt", "aborted", "fallback", "waiting", "speculating", "overhead", "blocked"};
+/// The same in words: "B spends 41 % of its threads' time waiting for locks".
+inline constexpr const char* kStateWords[kStates] = {"outside of locks",
+                                                     "holding a lock",
+                                                     "in transactions that committed",
+                                                     "in transactions that aborted",
+                                                     "in fallback",
+                                                     "waiting for locks",
+                                                     "speculating",
+                                                     "in the locks' code",
+                                                     "blocked"};
 
 using StateTimes = std::array<double, kStates>;  // nanoseconds
 inline double& time_in(StateTimes& times, State state) { return times[static_cast<std::size_t>(state)]; }
@@ -48,6 +58,9 @@ struct Place {
   std::uint32_t line = 0;
   bool is_in_file = false;  // `name` is a place in a file without symbols
 };
+
+/// Whether a place stands for many that are not told apart.
+inline bool is_many(const Place& place) { return place.address == 0 && place.name.empty(); }
 
 /// What two accesses that ended an attempt have in common.
 enum class Sharing : std::uint8_t {
@@ -151,6 +164,8 @@ struct AbortRow {
   std::string cause{};           // abort_account.h
   std::vector<Place> callers{};  // of the lock operation, or the place where the transaction began, and its
                                  // callers, innermost first; empty: not known
+  std::vector<Place> inside{};   // calls in the transaction that led to `place`, innermost first, as far as
+                                 // the CPU's branch records reach
   double samples = 0;
   double aborts = 0;  // that they stand for
   double cycles = 0;  // that these had taken
@@ -159,16 +174,42 @@ struct AbortRow {
 /// What the CPU's performance events tell about aborts.
 struct AbortEvents {
   std::string missing{};           // why they tell nothing: a clause. Empty: they tell what follows
-  double aborts = 0, commits = 0;  // of transactions: those of the program and of what it started. Counted
+  bool counted = false;            // aborts and commits were counted; else they are what samples stand for
+  double aborts = 0, commits = 0;  // of the program and of what it started
   double period = 0;               // one sample in so many aborts of a thread; 0: that differs
   double samples = 0;
-  double sampled_aborts = 0;                 // the sum of the periods of these samples
-  double lost = 0;                           // records for which there was no room
-  double running = 1;                        // share of the time in which aborts were counted
-  double cycles = 0;                         // that aborts had taken, estimated
-  double counted_cycles = 0;                 // the same, counted; 0: not known
+  double sampled_aborts = 0;  // the sum of the periods of these samples
+  double lost = 0;            // records for which there was no room
+  double with_branches = 0;   // samples with branch records of their transaction
+  double whole_paths = 0;     // of them: the records reach back to the transaction's begin
+  double running = 1;         // share of the time in which aborts were counted
+  double cycles = 0;          // that aborts had taken, estimated
+  double equal_samples = 0;   // from which, with equal cycles, shares would be as sure; 0: not known
+  double counted_cycles = 0;  // the same, counted; 0: not known
   std::map<std::string, double> by_cause{};  // aborts, estimated
-  std::vector<AbortRow> rows{};              // most cycles first; the last ones may be missing
+  std::vector<AbortRow> rows{};              // most cycles first
+};
+
+/// Accesses of two threads to one cache line of which one stores, as samples of loads and stores show them.
+struct SharedData {
+  Place data{};              // where the later one begins; address 0: many places
+  Place earlier{}, later{};  // their instructions
+  bool earlier_stores = false, later_stores = false;
+  double samples = 0;     // of the later one
+  double apart = 0;       // of these: no other thread was seen at that address, only in its line
+  std::size_t lines = 1;  // more: so many cache lines
+};
+
+/// What the CPU's precise events of loads and stores tell.
+struct AccessEvents {
+  double period = 0;  // one sample in so many loads, and one in so many stores, of a thread; 0: that differs
+  double loads = 0, stores = 0;    // samples
+  double unknown = 0;              // of them: the CPU did not record the address
+  double lost = 0;                 // samples for which there was no room, estimated
+  double throttled = 0;            // times that the kernel paused sampling, since samples came too often
+  double shared = 0;               // of them: they are in `rows`
+  double apart = 0;                // of these: SharedData::apart
+  std::vector<SharedData> rows{};  // most samples first
 };
 
 struct Profile {
@@ -195,6 +236,7 @@ struct Profile {
   double paths_lost = 0;        // samples of call paths for which there was no room
   std::string paths_missing{};  // why there are no samples, or not all: a clause. Empty: nothing is missing
   std::optional<AbortEvents> abort_events{};
+  std::optional<AccessEvents> access_events{};  // nothing: accesses were not sampled
 
   /// Samples for the interval of a state's share; 0: the share is exact.
   double samples_of(State state) const {

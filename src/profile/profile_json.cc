@@ -177,6 +177,14 @@ void visit_abort_events(Visitor visit, T& events) {
   visit("counted_cycles", events.counted_cycles);
   visit("by_cause", events.by_cause);
 }
+/// Members that older files of the same version do not have.
+template <class Visitor, class T>
+void visit_newer_abort_events(Visitor visit, T& events) {
+  visit("counted", events.counted);
+  visit("with_branches", events.with_branches);
+  visit("whole_paths", events.whole_paths);
+  visit("equal_samples", events.equal_samples);
+}
 
 auto writer(ordered_json& out) {
   return [&out](const char* name, const auto& value) { out[name] = value; };
@@ -196,23 +204,74 @@ ConflictCounts counts_from(const json& in) {
 ordered_json abort_events_json(const AbortEvents& events) {
   ordered_json out = ordered_json::object();
   visit_abort_events(writer(out), events);
+  visit_newer_abort_events(writer(out), events);
   out["rows"] = ordered_json::array();
   for (const AbortRow& row : events.rows) {
     ordered_json one{{"place", place_json(row.place)}};
     visit_abort_row(writer(one), row);
     one["callers"] = places_json(row.callers);
+    one["inside"] = places_json(row.inside);
     out["rows"].push_back(std::move(one));
   }
   return out;
 }
 AbortEvents abort_events_from(const json& in) {
   AbortEvents events;
+  events.counted = true;  // in older files
   visit_abort_events(reader(in), events);
+  visit_newer_abort_events(optional_reader(in), events);
   for (const json& row : list_in(in, "rows")) {
     AbortRow& one = events.rows.emplace_back();
     one.place = place_from(member(row, "place"));
     visit_abort_row(reader(row), one);
     one.callers = places_from(row, "callers");
+    if (row.contains("inside")) one.inside = places_from(row, "inside");
+  }
+  return events;
+}
+
+template <class Visitor, class T>
+void visit_access_events(Visitor visit, T& events) {
+  visit("period", events.period);
+  visit("loads", events.loads);
+  visit("stores", events.stores);
+  visit("unknown", events.unknown);
+  visit("lost", events.lost);
+  visit("throttled", events.throttled);
+  visit("shared", events.shared);
+  visit("apart", events.apart);
+}
+template <class Visitor, class T>
+void visit_shared_data(Visitor visit, T& row) {
+  visit("earlier_stores", row.earlier_stores);
+  visit("later_stores", row.later_stores);
+  visit("samples", row.samples);
+  visit("apart", row.apart);
+  visit("lines", row.lines);
+}
+
+ordered_json access_events_json(const AccessEvents& events) {
+  ordered_json out = ordered_json::object();
+  visit_access_events(writer(out), events);
+  out["rows"] = ordered_json::array();
+  for (const SharedData& row : events.rows) {
+    ordered_json one{{"data", place_json(row.data)},
+                     {"earlier", place_json(row.earlier)},
+                     {"later", place_json(row.later)}};
+    visit_shared_data(writer(one), row);
+    out["rows"].push_back(std::move(one));
+  }
+  return out;
+}
+AccessEvents access_events_from(const json& in) {
+  AccessEvents events;
+  visit_access_events(reader(in), events);
+  for (const json& row : list_in(in, "rows")) {
+    SharedData& one = events.rows.emplace_back();
+    one.data = place_from(member(row, "data"));
+    one.earlier = place_from(member(row, "earlier"));
+    one.later = place_from(member(row, "later"));
+    visit_shared_data(reader(row), one);
   }
   return events;
 }
@@ -361,6 +420,7 @@ ordered_json profile_json_without_lists(const Profile& profile) {
   out["paths_lost"] = profile.paths_lost;
   if (!profile.paths_missing.empty()) out["paths_missing"] = profile.paths_missing;
   if (profile.abort_events) out["abort_events"] = abort_events_json(*profile.abort_events);
+  if (profile.access_events) out["access_events"] = access_events_json(*profile.access_events);
   return out;
 }
 
@@ -402,7 +462,12 @@ bool is_within_bounds(const Profile& profile) {
   for (const Path& path : profile.paths) within &= std::max(path.ns, path.samples) <= kMostNumber;
   if (profile.abort_events) {
     visit_abort_events(look, *profile.abort_events);
+    visit_newer_abort_events(look, *profile.abort_events);
     for (const AbortRow& row : profile.abort_events->rows) visit_abort_row(look, row);
+  }
+  if (profile.access_events) {
+    visit_access_events(look, *profile.access_events);
+    for (const SharedData& row : profile.access_events->rows) visit_shared_data(look, row);
   }
   return within;
 }
@@ -440,6 +505,8 @@ Profile ProfileReader::finish(const json& rest) {
   }
   if (rest.contains("paths_missing")) reader(rest)("paths_missing", profile_.paths_missing);
   if (rest.contains("abort_events")) profile_.abort_events = abort_events_from(member(rest, "abort_events"));
+  if (rest.contains("access_events"))
+    profile_.access_events = access_events_from(member(rest, "access_events"));
   for (const Path& path : profile_.paths) require_indices(path, profile_);
   return std::move(profile_);
 }

@@ -39,6 +39,7 @@ class RandomProfile {
     for (std::uint64_t i = 0; i < 1 + random_.below(6); ++i) profile.frames.push_back(place("f", i));
     for (std::size_t i = random_.below(8); i > 0; --i) profile.paths.push_back(path(profile));
     if (random_.below(2) != 0) profile.abort_events = abort_events();
+    if (random_.below(2) != 0) profile.access_events = access_events();
     return profile;
   }
 
@@ -80,14 +81,30 @@ class RandomProfile {
     if (random_.below(4) == 0) events.missing = "reason " + std::to_string(random_.below(3));
     for (const auto member :
          {&AbortEvents::aborts, &AbortEvents::commits, &AbortEvents::samples, &AbortEvents::sampled_aborts,
-          &AbortEvents::lost, &AbortEvents::cycles, &AbortEvents::counted_cycles})
+          &AbortEvents::lost, &AbortEvents::with_branches, &AbortEvents::whole_paths, &AbortEvents::cycles,
+          &AbortEvents::equal_samples, &AbortEvents::counted_cycles})
       events.*member = number();
     events.period = random_.below(2) == 0 ? 7 : 0;
     events.running = random_.below(2) == 0 ? 0.5 : 1;
     for (const char* const cause : {"conflict", "interrupt"}) {
       events.by_cause[cause] = number();
-      events.rows.push_back({any_place("code"), cause, {any_place("caller")}, number(), number(), number()});
+      events.rows.push_back(
+          {any_place("code"), cause, {any_place("caller")}, {}, number(), number(), number()});
+      if (random_.below(2) == 0) events.rows.back().inside = {any_place("call")};
     }
+    return events;
+  }
+
+  AccessEvents access_events() {
+    AccessEvents events;
+    events.period = random_.below(2) == 0 ? 7 : 0;
+    for (const auto member :
+         {&AccessEvents::loads, &AccessEvents::stores, &AccessEvents::unknown, &AccessEvents::lost,
+          &AccessEvents::throttled, &AccessEvents::shared, &AccessEvents::apart})
+      events.*member = number();
+    for (std::size_t i = random_.below(3); i > 0; --i)
+      events.rows.push_back({any_place("data"), any_place("code"), any_place("code"), random_.below(2) == 0,
+                             random_.below(2) == 0, number(), number(), 1 + random_.below(3)});
     return events;
   }
 

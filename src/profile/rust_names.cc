@@ -44,8 +44,11 @@ void append_utf8(std::string& text, std::uint32_t c) {
 
 bool is_character(std::uint64_t c) { return c < 0x110000 && (c < 0xd800 || c > 0xdfff); }
 
-/// Punycode (RFC 3492), with '_' in place of the last '-'. Nothing: it is damaged.
+/// Decodes Punycode (RFC 3492) with '_' in place of the last '-'. Returns nothing if the text is damaged or
+/// too long: the time grows with the square of its length.
 std::optional<std::string> decoded(std::string_view code) {
+  constexpr std::size_t kMostCode = 1 << 10;
+  if (code.size() > kMostCode) return std::nullopt;
   constexpr std::uint64_t kBase = 36, kLeast = 1, kMost = 26, kSkew = 38, kDamp = 700;
   const std::size_t mark = code.rfind('_');
   std::vector<std::uint32_t> characters;

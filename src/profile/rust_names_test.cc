@@ -161,6 +161,7 @@ TEST(RustNames, TimeAndMemoryAreBounded) {
   EXPECT_EQ(rust_name("_RINvC1a1b" + std::string(1000000, 'R') + "hE"), std::nullopt);
   EXPECT_EQ(rust_name("_R" + std::string(1000000, 'N')), std::nullopt);
   EXPECT_EQ(rust_name("_RNvC1a" + std::string(100000, '9') + "b"), std::nullopt);
+  EXPECT_EQ(rust_name("_RNvC1au1000000_" + std::string(1000000, 'a')), std::nullopt) << "Punycode";
 }
 
 }  // namespace

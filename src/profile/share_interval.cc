@@ -6,8 +6,8 @@
 
 namespace elision::profile {
 
-ShareInterval interval_of_share(double share, double samples) {
-  if (!(samples > 0)) return {};
+Bounds interval_of_share(double share, double samples) {
+  if (!(samples > 0)) return {0, 1};
   const double p = std::clamp(share, 0.0, 1.0);
   const double z2 = kShareDeviations * kShareDeviations / samples;
   const double centre = p + z2 / 2;

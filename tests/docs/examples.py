@@ -28,8 +28,8 @@ PROGRESS = re.compile(r"elision (?:compare|vm): .*runs, ")
 PAIR = re.compile(r"(^\s*# # under .*?\): |conflict on the same data, most often at #: ).* (?:and|against) .*\)(?:(, # times)(?:, by false sharing)?|(\.))$")
 BAR = re.compile(r"(?<=\s)[.=+xfwosb]{20,}(?=\s)")  # where the time goes
 # What the letters of the bars above stand for. It names those that they have, and no others.
-LETTERS = (r"\. outside", "= holding the lock", r"\+ in transactions that committed", "x in transactions that aborted", "f in fallback", "s speculating",
-           "w waiting for locks", "o in the lock's code", "b blocked")
+LETTERS = (r"\. outside of locks", "= holding a lock", r"\+ in transactions that committed", "x in transactions that aborted", "f in fallback", "s speculating",
+           "w waiting for locks", "o in the locks' code", "b blocked")
 LEGEND = re.compile(f"^(?: ?(?:{'|'.join(LETTERS)}))+$")
 COMMAND = re.compile(r"\s*(?:\$ +)?(?:build/bin/)?elision +\w")
 ADVICE = re.compile(r"^# (?:(?:Run|(?:Unless your machine is like this one, c|C)ompare .* Then run) it with [\w-]+:|(?:This CPU has no|ELISION_HIDE_RTM=# hides this CPU's) transactions, .* On a CPU with transactions:)$")

@@ -43,7 +43,7 @@ def test_a_share_may_be_below_one_percent():
 
 
 BARS = "  pthread  ....====bbbbbbbbbbbbbbbb  71 % waiting\n  htm-10   ..oooooooooooooooobbbbbb  5 % waiting\n"
-LEGEND = "  . outside  = holding the lock  o in the lock's code  b blocked\n"
+LEGEND = "  . outside of locks  = holding a lock  o in the locks' code  b blocked\n"
 
 
 def test_a_bar_may_have_other_letters_with_their_legend():

@@ -52,6 +52,7 @@ void require_writable(const std::string&) {}
 void require_regular(const std::string&) {}
 bool is_standard_output(const std::string& path) { return path == kStandardOutput; }
 bool is_terminal(const std::string&) { return false; }
+bool is_replaced_whole(const std::string&) { must_not_come_here("is_replaced_whole"); }
 void require_directory(const std::string&) {}
 void require_gnuplot() {}
 std::string drawn_by_gnuplot(const std::string&) { must_not_come_here("drawn_by_gnuplot"); }

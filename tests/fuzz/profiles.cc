@@ -8,7 +8,9 @@
 #include "cli/host/usage_error.h"
 #include "cli/judge/explanation.h"
 #include "cli/profile_file.h"
+#include "cli/show/aborts_text.h"
 #include "cli/show/diff_tables.h"
+#include "cli/show/shared_data.h"
 #include "cli/show/why_json.h"
 #include "cli/show/why_text.h"
 #include "fuzz.h"
@@ -59,6 +61,10 @@ void report(const cli::ProfileFile& file) {
   if (why) (void)cli::json_text(experiment::why_json(*why));
   if (block.diagnosis) (void)cli::json_text(experiment::diagnosis_json(*block.diagnosis));
   (void)cli::heading_of(file);
+  (void)experiment::aborts_text(file.profile, 5, {std::size_t{40}, true, false, true});
+  (void)experiment::shared_data_text(file.profile, 5, {std::size_t{40}, true, false, true});
+  (void)experiment::shared_data_markdown(file.profile, 5);
+  (void)cli::json_text(experiment::shared_data_json(file.profile));
 }
 
 void compare(const profile::Profile& a, const profile::Profile& b) {
@@ -92,6 +98,11 @@ const profile::Profile& other() {
     made.threads = {{1, "main"}};
     made.frames = {{16, "main", "m.c", 3}};
     made.paths = {{profile::State::kWaiting, 0, 0, {0, 0}, 3e8, 300}};
+    made.abort_events = {.counted = true, .aborts = 100, .commits = 50, .period = 7, .samples = 14};
+    made.abort_events->rows = {{{16, "push", "q.c", 3}, "conflict", {}, {}, 14, 100, 5000}};
+    made.access_events = {.period = 9, .loads = 20, .stores = 10, .shared = 5};
+    made.access_events->rows = {
+        {{64, "hot"}, {9, "push", "q.c", 3}, {9, "push", "q.c", 3}, true, true, 5, 1}};
     return made;
   }();
   return kOther;

@@ -108,7 +108,7 @@ def test_report_shows_paths(place, program):
 def test_each_file_goes_with_its_process(place, program):
     """Programs that take no lock have none, and neither descriptors nor files are left of those that end."""
     script = f"for i in $(seq 100); do {program} threads 2 >/dev/null; /bin/true; done; exec {program} waits 0.5"
-    ending = place.run("record", "-F", "2000", "--", "sh", "-c", script, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60)))
+    ending = place.run("record", "-F", "2000", "--", "sh", "-c", script, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80)))
     assert ending.status == 0, ending.stderr
     profile = json.loads((place.root / "elision.profile").read_text())["profile"]
     assert sums(profile, "wait_for_turn")["wait_for_turn", "waiting"][1] > 10

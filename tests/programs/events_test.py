@@ -2,8 +2,8 @@
 """perf_event_open in the virtual machine: counts are those of the machine's own statistics, and Debian's perf works."""
 
 import collections
+import itertools
 import re
-import shutil
 
 import pytest
 
@@ -18,14 +18,6 @@ def counts(build):
 @pytest.fixture
 def samples(build):
     return build / "guests" / "event_samples"
-
-
-@pytest.fixture
-def perf():
-    found = shutil.which("perf")
-    if found is None:
-        pytest.skip("no perf: install linux-perf")
-    return found
 
 
 def counted(text, event):
@@ -90,6 +82,29 @@ def test_perf_shows_why_transactions_abort(elision, samples, perf, tmp_path):
     assert re.search(r"TX SYNC +:5a", report)
     assert re.search(r"reading_begin +TX ASYNC RETRY CON", report)
     assert re.search(r"inside_begin +TX ASYNC", report)
+
+
+def test_perf_shows_the_branches_before_an_abort(elision, build, perf, tmp_path):
+    data = tmp_path / "perf.data"
+    record = [perf, "record", "-b", "-e", "tx-abort:pp", "-c", "1", "-o", data, "--", build / "guests" / "event_branches"]
+    assert elision.vm(record, ["--cpus", "4"]).status == 0
+    stacks = elision.vm([perf, "script", "-F", "brstacksym", "-i", data]).stdout.splitlines()
+    # From and to, unknown whether predicted, in a transaction, abort; the newest first.
+    expected = r"abort\S+/abort\S+/-/X/A/0/? +return\S+/behind_indirect_call\S+/-/X/-/0/? .*direct_call\S+/callee\S+/-/X/-/0/? +main\S+/run_branches\S+/-/-/-/0/? "
+    assert sum(bool(re.match(r" *" + expected, stack)) for stack in stacks) >= 30, stacks[:3]
+    report = elision.vm([perf, "report", "--stdio", "--sort", "symbol_from,symbol_to,abort,in_tx", "-i", data]).stdout
+    assert re.search(r"indirect_call +\[\.\] callee +\. +T", report)
+
+
+def test_perf_shows_the_addresses_of_stores(elision, build, perf, tmp_path):
+    data = tmp_path / "perf.data"
+    record = [perf, "record", "-d", "-e", "mem-stores:pp", "-c", "10", "-o", data, "--", build / "guests" / "event_accesses", "accesses"]
+    assert elision.vm(record, ["--cpus", "4"]).status == 0
+    lines = elision.vm([perf, "script", "-F", "addr,ip,sym", "-i", data]).stdout.splitlines()
+    found = {int(line.split()[0], 16) for line in lines if re.search("(store|change)_here", line)}
+    assert len(found) >= 100  # addresses
+    steps = collections.Counter(later - before for before, later in itertools.pairwise(sorted(found)))
+    assert set(steps) <= {8 * step for step in range(1, 20)}, steps
 
 
 def test_perf_lists_the_events(elision, perf):

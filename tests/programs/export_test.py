@@ -200,7 +200,7 @@ def firefox(exported):
 
 
 CATEGORIES = dict(zip(made_up.STATES, ["outside of locks", "holding a lock", "in transactions that committed", "in transactions that aborted",
-                                       "in fallback", "waiting for locks", "speculating", "in the locks' own code", "blocked"]))
+                                       "in fallback", "waiting for locks", "speculating", "in the locks' code", "blocked"]))
 
 
 def test_firefox_profile_is_as_documented(exported):
@@ -334,8 +334,69 @@ def test_profile_without_paths_is_refused_and_an_old_output_is_gone(place, form)
     assert {file.name for file in place.root.iterdir()} == {"p"}
 
 
+@pytest.fixture
+def of_aborts(place):
+    """Exports a profile with samples of aborts, and returns the output."""
+    made_up.write(place.root / "p", [], abort_events=made_up.ABORT_EVENTS)
+
+    def export(form):
+        ending = place.run("export", "--of", "aborts", "--format", form, "-o", "-", "p")
+        assert (ending.status, ending.stderr) == (0, "")
+        return ending.stdout
+
+    return export
+
+
+def test_aborts_are_exported_with_the_calls_in_their_transactions(of_aborts, place, profile_message):
+    stacks = {row["cause"]: made_up.abort_stack(row) for row in made_up.ABORT_ROWS}
+    cycles = {row["cause"]: row["cycles"] for row in made_up.ABORT_ROWS}
+    assert stacks["conflict"] == ["worker(void*)", "transfer(int, int)", "[in a transaction]", "transfer(int, int)", made_up.SPECIAL]
+
+    folded = {";".join(map(folded_name, ["all threads", *stack, f"[{cause}]"])): cycles[cause] for cause, stack in stacks.items()}
+    assert {stack: int(number) for stack, number in (line.rsplit(" ", 1) for line in of_aborts("folded").splitlines())} == folded
+
+    rows = json.loads(of_aborts("json"))
+    assert rows["samples_lost"] == 2
+    assert [(row["cause"], row["cycles"], row["samples"], [frame["function"] for frame in row["stack"]]) for row in rows["paths"]] == [
+        (row["cause"], row["cycles"], row["samples"], made_up.abort_stack(row)) for row in made_up.ABORT_ROWS]
+    assert [(row["cause"], int(row["cycles"])) for row in csv.DictReader(io.StringIO(of_aborts("csv"), newline=""))] == list(cycles.items())
+
+    speedscope = json.loads(of_aborts("speedscope"))
+    assert [profile["name"] for profile in speedscope["profiles"]] == ["all causes", *stacks]
+    assert speedscope_rows(speedscope, speedscope["profiles"][0]) == [([*stack, f"[{cause}]"], cycles[cause]) for cause, stack in stacks.items()]
+
+    firefox = json.loads(of_aborts("firefox"))
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(firefox)
+    assert [category["name"] for category in firefox["meta"]["categories"]] == ["Other", *stacks]
+    assert firefox["threads"][0]["samples"]["weight"][::2] == list(cycles.values())
+
+    assert place.run("export", "--of", "aborts", "--format", "pprof", "p").status == 0
+    pprof = Pprof(profile_message(), (place.root / "elision.pb.gz").read_bytes())
+    assert [(pprof.text(kind.type), pprof.text(kind.unit)) for kind in pprof.message.sample_type] == [("samples", "count"), ("aborted_cycles", "count")]
+    assert [(pprof.labels(sample), pprof.stack(sample), list(sample.value)) for sample in pprof.message.sample] == [
+        ({"cause": row["cause"]}, made_up.abort_stack(row), [row["samples"], row["cycles"]]) for row in made_up.ABORT_ROWS]
+
+
+def test_aborts_without_cycles_are_exported_by_their_number(place):
+    rows = [{**row, "cycles": 0} for row in made_up.ABORT_ROWS]
+    made_up.write(place.root / "p", [], abort_events={**made_up.ABORT_EVENTS, "cycles": 0, "rows": rows})
+    file = json.loads(place.run("export", "--of", "aborts", "--format", "json", "p").stdout)
+    assert [row["aborts"] for row in file["paths"]] == [70, 30] and "cycles" not in file["paths"][0]
+    ending = place.run("export", "--of", "aborts", "--format", "folded", "-o", "f", "p")
+    assert "--countname=aborts f" in ending.stderr
+
+
+@pytest.mark.parametrize("events, why", [
+    (None, "an earlier version"), ({**made_up.ABORT_EVENTS, "missing": "this CPU has no such event"}, "this CPU has no such event"),
+    ({**made_up.ABORT_EVENTS, "rows": []}, "none was sampled")], ids=["old", "missing", "none"])
+def test_profile_without_aborts_is_refused(place, events, why):
+    made_up.write(place.root / "p", **({"abort_events": events} if events else {}))
+    expect_refused(place.run("export", "--of", "aborts", "--format", "json", "p"), "'p' has no aborts", why)
+
+
 @pytest.mark.parametrize("words, named", [
     ([], ["no format", "pprof|firefox|speedscope|folded|json|csv"]), (["--format", "prof"], ["'prof'", "'pprof'"]), (["--format", ""], ["--format"]),
+    (["--format", "json", "--of", "abort"], ["'abort'", "'aborts'"]),
     (["--format", "json", "missing"], ["'missing'", "No such file"]), (["--format", "json", "-o", "no/such"], ["no/such"]),
     (["--format", "json", "-o", "elision.profile"], ["'elision.profile'", "the profile itself"]),
     (["--format", "json", "-o", "./elision.profile", "elision.profile"], ["the profile itself"]),

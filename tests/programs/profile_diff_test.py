@@ -23,6 +23,11 @@ def json_of(place, a, b):
     return json.loads(diff(place, a, b, "--format", "json").stdout)
 
 
+def markdown_cells(text):
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    return ["".join(child.content for child in token.children) for token in tokens if token.type == "inline"]
+
+
 def test_first_lines_say_what_is_compared_and_what_differs(place):
     lines = diff(place, made.profile(0.41), made.profile(0.12)).stdout.splitlines()
     assert lines[0] == "A: a.profile, ./server on this CPU under pthread, 1.00 s, 1000 samples"
@@ -54,9 +59,7 @@ def test_every_format_has_the_same_numbers(place):
     assert float(found["time", "", "waiting"]["low"]) == waiting["low"]
     assert float(found["function", "push", "inclusive waiting"]["difference"]) == push["inclusive"]["states"]["waiting"]["difference"]
 
-    text = diff(place, a, b, "--format", "markdown").stdout
-    tokens = MarkdownIt("commonmark").enable("table").parse(text)
-    cells = ["".join(child.content for child in token.children) for token in tokens if token.type == "inline"]
+    cells = markdown_cells(diff(place, a, b, "--format", "markdown").stdout)
     assert "waiting for locks" in cells and f"{100 * waiting['difference']:+.1f}" in cells and "only B" in cells
 
 
@@ -75,6 +78,33 @@ def test_aborts_by_cause(place):
     assert ["commits", "90", "25", "90.0", "%", "50.0", "%", "-40.0"] in rows
     assert ["aborts:", "capacity", "0", "5", "0.0", "%", "10.0", "%", "+10.0"] in rows
     assert ["fallbacks", "0", "3", "-", "-", "-"] in rows
+
+
+def with_aborts(*rows):
+    return made.profile(abort_events=made.abort_events(rows))
+
+
+def test_aborts_that_the_cpu_counted(place):
+    a = with_aborts(("conflict", made.place("push", "queue.c", 12), 80.0, 8000.0), ("capacity", made.place("copy"), 20.0, 2000.0))
+    b = with_aborts(("conflict", made.place("push", "queue.c", 12, address=1), 10.0, 1000.0))
+    rows = [line.split() for line in diff(place, a, b).stdout.splitlines()]
+    assert ["aborts", "10.0k", "1000", "-9000"] in rows
+    assert "conflict at push (queue.c:12) 8000 1000 -7000 -7722 to -6112 both".split() in rows
+    events = json_of(place, a, b)["abort_events"]
+    conflict, capacity = events["rows"]
+    assert (conflict["in"], capacity["in"]) == ("both", "a")
+    assert conflict["aborts"]["low"] < conflict["aborts"]["difference"] == -7000 < conflict["aborts"]["high"] < 0
+    cells = markdown_cells(diff(place, a, b, "--format", "markdown").stdout)
+    at = cells.index("capacity at copy")
+    assert cells[at + 1:at + 6] == ["2000", "-", "-2000", "-2888 to -1278", "only A"]
+
+
+def test_which_profile_knows_no_aborts_is_said(place):
+    a, b = with_aborts(("conflict", made.place("push"), 8.0, 8.0)), made.profile(abort_events=made.abort_events((), missing="--aborts is 0"))
+    line = "Only A has aborts that the CPU counted; B has none: --aborts is 0."
+    assert line in diff(place, a, b).stdout.splitlines()
+    assert diff(place, a, b, "--format", "csv").stderr == f"elision diff: {line}\n"
+    assert json_of(place, a, b)["abort_events"] == {"missing": {"b": "--aborts is 0"}}
 
 
 @pytest.mark.parametrize("other, words", [

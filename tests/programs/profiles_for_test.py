@@ -44,6 +44,16 @@ def profile(waiting=0.4, samples=1000, where="native", design="pthread", program
             "profile": {**inner, **members}}
 
 
+def abort_events(rows, **members):
+    """`rows`: a cause, a place, samples, and the aborts that they stand for."""
+    made = [{"place": at, "cause": cause, "samples": samples, "aborts": aborts, "cycles": 100 * aborts, "callers": [], "inside": []}
+            for cause, at, samples, aborts in rows]
+    samples, aborts = (sum(row[key] for row in made) for key in ("samples", "aborts"))
+    return {"missing": "", "counted": True, "aborts": aborts, "commits": 4e4, "period": 100.0, "samples": samples, "sampled_aborts": aborts, "lost": 0.0,
+            "with_branches": 0.0, "whole_paths": 0.0, "running": 1.0, "cycles": 100 * aborts, "equal_samples": samples, "counted_cycles": 100 * aborts,
+            "by_cause": {}, "rows": made} | members
+
+
 def damaged(whole, keys, value):
     """A copy in which what stands at `keys`, in one another, is `value`."""
     result = copy.deepcopy(whole)

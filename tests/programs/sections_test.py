@@ -11,7 +11,7 @@ import re
 import pytest
 from support import expect_refused, printed, run
 
-MOST_SEEDS = 20
+MOST_SEEDS = 100  # bayes loses visibly in one of ten runs, and crashes in two
 THREADS = 8
 MOST_HOST_SECONDS = 20  # of a run without conflict detection, which may hang; another seed is tried then
 

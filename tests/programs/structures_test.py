@@ -54,6 +54,14 @@ def test_virtually(elision, program, back_end, seed):
 
 
 @each_program
+def test_in_software(elision, program, seed):
+    """libitm's transactions with a lock for each place depend on the barriers that the compiler made."""
+    need(elision, program, "gcc-tm")
+    options = ["--tm", "libitm-ml_wt", "--seed", seed]
+    keys_of(elision.vm(words_of(elision, program, "gcc-tm", THREADS, seed), options))
+
+
+@each_program
 def test_loses_without_conflict_detection(elision, program):
     """Threads then run through each other: a wrong result, or a crash, or a loop that the limit ends."""
     def outcome(seed, *options):

@@ -81,15 +81,7 @@ std::vector<PerfFacts::Event> try_tsx_events(const PerfOpen& open, const fs::pat
 }  // namespace
 
 int native_perf_open(const PerfEventCode& code) {
-  perf_event_attr attributes{};
-  attributes.size = sizeof attributes;
-  attributes.type = code.type;
-  attributes.config = code.config[0];
-  attributes.config1 = code.config[1];
-  attributes.config2 = code.config[2];
-  attributes.disabled = 1;
-  attributes.exclude_kernel = 1;
-  attributes.exclude_hv = 1;
+  perf_event_attr attributes = attributes_of(code);
   const long file = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
   if (file < 0) return errno;
   close(static_cast<int>(file));

@@ -9,14 +9,9 @@
 #include <map>
 
 #include "cli/doctor/facts.h"
+#include "cli/host/perf_event.h"
 
 namespace elision::cli::doctor {
-
-/// What perf_event_attr says of an event: its type and its three words.
-struct PerfEventCode {
-  std::uint32_t type = 0;
-  std::uint64_t config[3] = {};
-};
 
 /// Opens an event of this process's user code and closes it again: 0 or the errno.
 using PerfOpen = std::function<int(const PerfEventCode& code)>;

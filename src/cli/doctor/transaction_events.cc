@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/doctor/transaction_events.h"
 
-#include <linux/perf_event.h>
+#include "base/rtm_events.h"
 
 namespace elision::cli::doctor {
-namespace {
-
-/// github.com/intel/perfmon: the same from Haswell to Granite Rapids.
-constexpr std::uint64_t kAborts = 0x4c9, kCommits = 0x2c9;
-
-}  // namespace
-
 std::optional<TransactionEvents> transaction_events(bool has_rtm, const std::filesystem::path& root) {
   const std::filesystem::path devices = root / "sys/bus/event_source/devices";
   bool knows_cpu = false;
@@ -24,7 +17,7 @@ std::optional<TransactionEvents> transaction_events(bool has_rtm, const std::fil
                                event_of_pmu(devices / pmu, "cycles-ct")};
   }
   if (knows_cpu || !has_rtm) return std::nullopt;
-  return TransactionEvents{{PERF_TYPE_RAW, {kAborts}}, {PERF_TYPE_RAW, {kCommits}}};
+  return TransactionEvents{{PERF_TYPE_RAW, {kRtmAborted}}, {PERF_TYPE_RAW, {kRtmCommit}}};
 }
 
 }  // namespace elision::cli::doctor

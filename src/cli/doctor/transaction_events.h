@@ -10,13 +10,6 @@
 
 namespace elision::cli::doctor {
 
-struct TransactionEvents {
-  PerfEventCode aborts;   // RTM_RETIRED.ABORTED
-  PerfEventCode commits;  // RTM_RETIRED.COMMIT
-  // Cycles in transactions, and in committed ones; empty if the CPU does not count them.
-  std::optional<PerfEventCode> cycles{}, committed_cycles{};
-};
-
 /// Returns nothing if the kernel has no such events, as on CPUs without transactions. `has_rtm` says whether
 /// transactions commit here. It decides if sysfs has no events.
 std::optional<TransactionEvents> transaction_events(bool has_rtm, const std::filesystem::path& root = "/");

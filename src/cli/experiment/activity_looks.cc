@@ -168,7 +168,7 @@ void ActivityLooks::Process::identify(Clock::time_point now) {
   id = header.process_id;
   started_ns = header.start_monotonic_ns;
   executable = executable_of(id);
-  first = now;
+  first = last = now;  // it may end before the first look
 }
 
 void ActivityLooks::Process::look(Clock::time_point now, Clock::duration step) {
@@ -362,8 +362,8 @@ ActivityLooks::Collected ActivityLooks::collect() {
           process.id, process.started_ns};
 }
 
-profile::Profile ActivityLooks::named(Collected collected) {
-  profile::Names names(collected.memory_map);
+profile::Profile ActivityLooks::named(Collected collected, profile::DebugFiles debug_files) {
+  profile::Names names(collected.memory_map, debug_files);
   names.add_made_code(perf_map_of(collected.process, collected.started_ns));
   name_places(collected.profile, names);
   return std::move(collected.profile);

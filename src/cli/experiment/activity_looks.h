@@ -18,6 +18,7 @@
 #include <memory>
 
 #include "cli/experiment/attached_process.h"
+#include "profile/debug_files.h"
 #include "profile/profile.h"
 
 namespace elision::cli::experiment {
@@ -51,8 +52,8 @@ class ActivityLooks {
   /// The profile, up to now, of the process with most samples, with the counts of its file.
   Collected collect();
   /// Adds names, which may take seconds. Independent of the looks: another thread may do it.
-  static profile::Profile named(Collected collected);
-  profile::Profile profile() { return named(collect()); }
+  static profile::Profile named(Collected collected, profile::DebugFiles debug_files);
+  profile::Profile profile() { return named(collect(), profile::DebugFiles::kServersToo); }
 
  private:
   struct Process;

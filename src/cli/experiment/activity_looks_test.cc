@@ -209,6 +209,16 @@ TEST_F(ActivityLooksTest, FileOfAProcessThatEndedIsClosed) {
   EXPECT_EQ(looks_.files_in_use(), 1u);
 }
 
+TEST_F(ActivityLooksTest, ProcessThatEndsBeforeItsFirstLookRanForNoTime) {
+  Child child("echo; read line");
+  child.expect_line();
+  write("0000.counters", child.id);
+  child.send_line();
+  child.await_end();
+  look();
+  EXPECT_EQ(looks_.profile().wall_ns, 0);
+}
+
 TEST_F(ActivityLooksTest, LaterFileOfAProcessReplacesTheEarlierOne) {
   std::atomic<bool> ends{false};
   std::thread second([&] { ends.wait(false); });

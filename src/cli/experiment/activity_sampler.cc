@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -55,10 +56,13 @@ class Saver {
     for (;;) {
       wake_.wait(guard, [this] { return stopped_ || next_; });
       if (stopped_) return;
-      ActivityLooks::Collected collected = *next_;
+      ActivityLooks::Collected collected = std::move(*next_);
       guard.unlock();
       const Clock::time_point begin = Clock::now();
-      save_(ActivityLooks::named(std::move(collected)));
+      try {
+        save_(ActivityLooks::named(std::move(collected), profile::DebugFiles::kLocal));
+      } catch (const std::exception&) {  // the profile at the end says what is wrong
+      }
       const Clock::time_point end = Clock::now();
       guard.lock();
       due_ = end + std::max<Clock::duration>(kLeastDistance, kDistanceInCosts * (end - begin));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/experiment/event_ring.h"
 
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@ Event::Event(Event&& other) noexcept { *this = std::move(other); }
 Event& Event::operator=(Event&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(layout_, other.layout_);
+  std::swap(is_precise_, other.is_precise_);
   std::swap(page_, other.page_);
   std::swap(ring_bytes_, other.ring_bytes_);
   return *this;
@@ -31,35 +33,26 @@ Event::~Event() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-/// Precise samples come first, then such as name the instruction behind, then any; then those without the
-/// CPU's branch records, which are not there in many virtual machines.
+/// Precise samples matter most, then those with branch records, which many virtual machines do not have.
 int Event::open(perf_event_attr attr, int process, int cpu) {
-  const auto try_once = [&](const perf_event_attr& one) {
-    const long file = syscall(SYS_perf_event_open, &one, process, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    descriptor_ = static_cast<int>(file);
-    return file >= 0 ? 0 : errno;
-  };
-  const bool has_branches = (attr.sample_type & PERF_SAMPLE_BRANCH_STACK) != 0;
-  const unsigned precise = attr.precise_ip;
+  attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+  perf_event_attr without = attr;
+  without.sample_type &= ~std::uint64_t{PERF_SAMPLE_BRANCH_STACK};
+  without.branch_sample_type = 0;
   int first_error = 0;
-  for (const bool with_losses : {true, false}) {
-    attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-    if (with_losses) attr.read_format |= PERF_FORMAT_LOST;
-    for (unsigned level = precise + 1; level-- > 0;) {
-      for (const bool with_branches : {true, false}) {
-        if (with_branches && !has_branches) continue;
-        perf_event_attr one = attr;
-        one.precise_ip = level & 3;
-        if (!with_branches) one.sample_type &= ~std::uint64_t{PERF_SAMPLE_BRANCH_STACK};
-        if (!with_branches) one.branch_sample_type = 0;
-        const int error = try_once(one);
-        if (first_error == 0) first_error = error;
-        if (error == 0) {
-          layout_ = profile::PerfLayout(one);
-          return 0;
-        }
-        if (error != EINVAL && error != EOPNOTSUPP) return error;
+  for (unsigned level = attr.precise_ip + 1; level-- > 0;) {
+    for (perf_event_attr* const form : {&attr, &without}) {
+      form->precise_ip = level & 3;
+      descriptor_ =
+          static_cast<int>(syscall(SYS_perf_event_open, form, process, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+      if (descriptor_ >= 0) {
+        layout_ = profile::PerfLayout(*form);
+        is_precise_ = form->precise_ip != 0;
+        return 0;
       }
+      const int error = errno;
+      if (first_error == 0) first_error = error;
+      if (error != EINVAL && error != EOPNOTSUPP) return error;
     }
   }
   return first_error;
@@ -82,6 +75,18 @@ int Event::map_ring() {
   return error;
 }
 
+int Event::write_to(const Event& other) const {
+  return ioctl(descriptor_, PERF_EVENT_IOC_SET_OUTPUT, other.descriptor_) == 0 ? 0 : errno;
+}
+
+std::uint64_t Event::id() const {
+  std::uint64_t id = 0;
+  return ioctl(descriptor_, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
+}
+
+void Event::enable() const { (void)ioctl(descriptor_, PERF_EVENT_IOC_ENABLE, 0); }
+void Event::disable() const { (void)ioctl(descriptor_, PERF_EVENT_IOC_DISABLE, 0); }
+
 void Event::take(std::vector<std::uint8_t>& bytes) {
   if (page_ == nullptr) return;
   const auto* const data = reinterpret_cast<const std::uint8_t*>(page_) + page_bytes();
@@ -95,10 +100,9 @@ void Event::take(std::vector<std::uint8_t>& bytes) {
 }
 
 EventCount Event::count() const {
-  std::uint64_t values[4] = {};
-  const std::size_t size = ((layout_.read_format & PERF_FORMAT_LOST) != 0 ? 4 : 3) * sizeof values[0];
-  if (read(descriptor_, values, size) != static_cast<ssize_t>(size)) return {};
-  return {values[0], values[1], values[2], values[3]};
+  std::uint64_t values[3] = {};
+  if (read(descriptor_, values, sizeof values) != static_cast<ssize_t>(sizeof values)) return {};
+  return {values[0], values[1], values[2]};
 }
 
 }  // namespace elision::cli::experiment

@@ -42,8 +42,7 @@ double aborted_share(const LockCountsByAddress& counts, std::uint64_t lock) {
 /// Code in a conflict. The library's own lines mean nothing to users.
 profile::Place code_in_conflict(const profile::Names& names, std::uint64_t address) {
   if (address == 0) return {0, "an unknown access"};
-  const profile::Mapping* const mapping = names.mapping_of(address);
-  if (mapping != nullptr && profile::is_lock_library(*mapping)) return {address, "a lock operation"};
+  if (names.is_in_lock_library(address)) return {address, "a lock operation"};
   return names.code(address);
 }
 
@@ -240,7 +239,8 @@ profile::Profile profile_of_process(const nlohmann::json& times, const std::file
   const std::filesystem::path file = file_of_process(directory, times.at("process").get<std::uint32_t>());
   add_counts(profile, counts_by_lock(file), 0);
   add_thread_counts(profile, file);
-  name_places(profile, profile::Names(times.at("memory_map").get<std::string>()));
+  name_places(profile,
+              profile::Names(times.at("memory_map").get<std::string>(), profile::DebugFiles::kServersToo));
   return profile;
 }
 

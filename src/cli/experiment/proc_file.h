@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace elision::cli::experiment {
 
@@ -24,14 +26,24 @@ inline std::string proc_text(std::uint32_t process, const std::string& name) {
   return text.str();
 }
 
+/// The threads of a process, the first one first. Empty if there is no such process.
+inline std::vector<std::uint32_t> threads_of(std::uint32_t process) {
+  std::vector<std::uint32_t> threads;
+  std::error_code error;
+  const std::filesystem::path folder = "/proc/" + std::to_string(process) + "/task";
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    threads.push_back(static_cast<std::uint32_t>(std::atoi(at->path().filename().c_str())));
+  return threads;
+}
+
 /// The memory map of a process. Its first thread may have ended before the others.
 inline std::string memory_map_of(std::uint32_t process) {
   std::string map = proc_text(process, "maps");
-  std::error_code error;
-  const std::filesystem::path folder = "/proc/" + std::to_string(process) + "/task";
-  for (std::filesystem::directory_iterator at(folder, error), end; map.empty() && !error && at != end;
-       at.increment(error))
-    map = proc_text(process, "task/" + at->path().filename().string() + "/maps");
+  if (!map.empty()) return map;
+  for (const std::uint32_t thread : threads_of(process)) {
+    map = proc_text(process, "task/" + std::to_string(thread) + "/maps");
+    if (!map.empty()) break;
+  }
   return map;
 }
 

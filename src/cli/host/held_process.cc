@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "cli/host/descriptors.h"
 #include "cli/host/environment.h"
 #include "cli/host/usage_error.h"
 
@@ -31,6 +32,7 @@ constexpr char kGo = 1;
     sigaction(signal, &action, nullptr);
   }
   sigprocmask(SIG_SETMASK, &mask, nullptr);
+  restore_descriptor_limit();
   char byte = 0;
   ssize_t got = 0;
   while ((got = recv(ends[1], &byte, 1, 0)) < 0 && errno == EINTR) {

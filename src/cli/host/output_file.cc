@@ -124,8 +124,8 @@ int write_and_replace(int descriptor, const Destination& destination, std::strin
   return error;
 }
 
-// Whether a file that does not exist can be made.
-bool can_be_made(const Destination& destination) {
+// Whether a file beside the destination, which may not exist, can take its place.
+bool can_be_replaced(const Destination& destination) {
   const int descriptor = open_replacement(destination);
   if (descriptor < 0) return false;
   close(descriptor);
@@ -142,7 +142,7 @@ void require_writable(const std::string& path) {
     return;
   }
   const bool good =
-      destination.exists ? access(destination.path.c_str(), W_OK) == 0 : can_be_made(destination);
+      destination.exists ? access(destination.path.c_str(), W_OK) == 0 : can_be_replaced(destination);
   if (!good) throw cannot_write(path, errno);
 }
 
@@ -170,6 +170,11 @@ bool is_terminal(const std::string& path) {
   const bool terminal = isatty(descriptor) == 1;
   close(descriptor);
   return terminal;
+}
+
+bool is_replaced_whole(const std::string& path) {
+  const Destination destination = destination_of(path);
+  return destination.descriptor < 0 && can_be_replaced(destination);
 }
 
 void write_output(const std::string& path, std::string_view content) {

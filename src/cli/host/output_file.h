@@ -30,6 +30,9 @@ bool is_standard_output(const std::string& path);
 /// Whether `path` leads to a terminal, by any name.
 bool is_terminal(const std::string& path);
 
+/// Whether write_output() replaces the file as a whole, so that a reader or a kill never meets a part of it.
+bool is_replaced_whole(const std::string& path);
+
 /// Writes `content` to `path`. A regular file is written under a temporary name beside it, which then
 /// replaces it with the same mode and owner. If that is impossible (it has hard links, or the directory or
 /// the owner cannot be changed), it is written in place. Throws UsageError on failure. Then nothing is left

@@ -8,6 +8,9 @@
 
 namespace elision::cli {
 
+/// "name", and "file" and "line" as far as they are known.
+nlohmann::json place_json(const profile::Place& place);
+
 /// Null if the profile says nothing about events.
 nlohmann::json abort_events_json(const profile::Profile& profile);
 

@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "cli/host/text_layout.h"
+#include "cli/show/abort_changes.h"
+#include "cli/show/diff_words.h"
 #include "cli/show/format.h"
 
 namespace elision::cli::experiment {
@@ -62,21 +64,9 @@ Table states_table(const ProfileDiff& diff) {
     add_row(table, std::move(cells));
   };
   for (std::size_t i = 0; i < profile::kStates; ++i)
-    if (!is_nothing(diff.states[i])) add(profile::words_for(static_cast<profile::State>(i)), diff.states[i]);
+    if (!is_nothing(diff.states[i])) add(profile::kStateWords[i], diff.states[i]);
   if (!table.rows.empty()) add("lost at locks", diff.lost);
   return table;
-}
-
-const char* word_for(Presence presence) {
-  switch (presence) {
-    case Presence::kBoth:
-      return "both";
-    case Presence::kOnlyA:
-      return "only A";
-    case Presence::kOnlyB:
-      return "only B";
-  }
-  return "";
 }
 
 /// Its time lost, and what that is.
@@ -119,8 +109,7 @@ std::string main_state(const StateChanges& states) {
       std::max_element(states.begin(), states.end(), [](const ShareChange& x, const ShareChange& y) {
         return std::abs(x.difference()) < std::abs(y.difference());
       });
-  return fmt::format("{} {}", profile::words_for(static_cast<profile::State>(most - states.begin())),
-                     change_text(most->difference()));
+  return fmt::format("{} {}", profile::kStateWords[most - states.begin()], change_text(most->difference()));
 }
 
 Table functions_table(const ProfileDiff& diff) {
@@ -146,23 +135,24 @@ Table functions_table(const ProfileDiff& diff) {
   return table;
 }
 
-std::vector<Table> tables_of(const ProfileDiff& diff) {
-  std::vector<Table> tables = {states_table(diff), locks_table_of(diff), ends_table(diff),
-                               functions_table(diff)};
-  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
-  return tables;
-}
+/// A table, and what to know about it. Either may be empty.
+struct Section {
+  Table table{};
+  std::string note{};
+};
 
-/// What the tables do not show. Empty: nothing.
-std::string note_of(const ProfileDiff& diff) {
+std::string functions_note(const ProfileDiff& diff) {
   if (diff.functions.empty()) return "";
   return functions_table(diff).rows.empty() ? "No function changed beyond the uncertainty." : "";
 }
 
-nlohmann::json change_json(const ShareChange& change) {
-  nlohmann::json result = {{"a", change.a}, {"b", change.b}, {"difference", change.difference()}};
-  if (change.bounds) result["low"] = change.bounds->low, result["high"] = change.bounds->high;
-  return result;
+std::vector<Section> sections_of(const ProfileDiff& diff) {
+  return {{states_table(diff)},
+          {locks_table_of(diff)},
+          {ends_table(diff)},
+          {abort_totals_table(diff.aborts)},
+          {abort_rows_table(diff.aborts), abort_note(diff.aborts)},
+          {functions_table(diff), functions_note(diff)}};
 }
 
 nlohmann::json states_json(const StateChanges& states) {
@@ -174,9 +164,7 @@ nlohmann::json states_json(const StateChanges& states) {
 
 nlohmann::json lock_json(const LockChange& lock) {
   return {{"name", lock.name},
-          {"in", lock.presence == Presence::kBoth    ? "both"
-                 : lock.presence == Presence::kOnlyA ? "a"
-                                                     : "b"},
+          {"in", json_name(lock.presence)},
           {"lost", change_json(lock.lost)},
           {"waiting", change_json(lock.waiting)},
           {"aborted", change_json(lock.aborted)},
@@ -221,16 +209,19 @@ class Rows {
 
 std::string diff_text(const ProfileDiff& diff, const Appearance& appearance) {
   std::string text;
-  for (const Table& table : tables_of(diff)) text += "\n" + table_text(table, appearance);
-  if (const std::string note = note_of(diff); !note.empty())
-    text += "\n" + paragraph("", note, appearance.width);
+  for (const auto& [table, note] : sections_of(diff)) {
+    if (!table.rows.empty()) text += "\n" + table_text(table, appearance);
+    if (!note.empty()) text += "\n" + paragraph("", note, appearance.width);
+  }
   return text;
 }
 
 std::string diff_markdown(const ProfileDiff& diff) {
   std::string text;
-  for (const Table& table : tables_of(diff)) text += "\n" + table_markdown(table);
-  if (const std::string note = note_of(diff); !note.empty()) text += "\n" + note + "\n";
+  for (const auto& [table, note] : sections_of(diff)) {
+    if (!table.rows.empty()) text += "\n" + table_markdown(table);
+    if (!note.empty()) text += "\n" + markdown_escaped(note) + "\n";
+  }
   return text;
 }
 
@@ -241,6 +232,7 @@ nlohmann::json diff_json(const ProfileDiff& diff) {
                          {"locks", nlohmann::json::array()},
                          {"ends", nlohmann::json::array()},
                          {"fallbacks", {{"a", diff.fallbacks_a}, {"b", diff.fallbacks_b}}},
+                         {"abort_events", abort_diff_json(diff.aborts)},
                          {"functions", nlohmann::json::array()}};
   for (const LockChange& lock : diff.locks) json["locks"].push_back(lock_json(lock));
   for (const profile::EndChange& end : diff.ends)
@@ -266,6 +258,8 @@ Table diff_rows(const ProfileDiff& diff) {
     rows.add("attempts", end.name, "share", {end.share_a, end.share_b});
   }
   rows.add("attempts", "fallbacks", "count", {diff.fallbacks_a, diff.fallbacks_b});
+  for (const AbortNumber& number : abort_numbers(diff.aborts))
+    rows.add("aborts", number.name, number.measure, number.change);
   for (const FunctionChange& function : diff.functions) {
     rows.add("function", function.name, "inclusive", function.inclusive);
     rows.add_states("function", function.name, "inclusive ", function.inclusive_states);

@@ -5,7 +5,7 @@
 
 #include <unordered_map>
 
-#include "profile/analysis.h"
+#include "profile/path_table.h"
 #include "profile/share_interval.h"
 
 namespace elision::cli {
@@ -50,23 +50,31 @@ class Stacks {
 };
 
 template <class Value>
-json column(const profile::Profile& profile, Value value_of) {
+json column(const profile::PathTable& table, Value value_of) {
   json values = json::array();
-  for (const profile::Path& path : profile.paths) values.push_back(value_of(path));
+  for (const profile::WeightedPath& path : table.paths) values.push_back(value_of(path));
   return values;
 }
 
-json paths_json(const profile::Profile& profile, Stacks& stacks) {
-  using profile::Path;
-  return {{"state", column(profile, [](const Path& path) { return static_cast<unsigned>(path.state); })},
-          {"lock", column(profile,
-                          [](const Path& path) {
-                            return path.lock == Path::kNoLock ? kNone : std::int64_t{path.lock};
-                          })},
-          {"thread", column(profile, [](const Path& path) { return path.thread; })},
-          {"stack", column(profile, [&stacks](const Path& path) { return stacks.number_of(path.frames); })},
-          {"ns", column(profile, [](const Path& path) { return path.ns; })},
-          {"samples", column(profile, [](const Path& path) { return path.samples; })}};
+/// What both tables of paths have: their frames and stacks, and for each path its kind, stack, weight and
+/// samples under these names.
+json table_json(const profile::PathTable& table, const char* kind, const char* weight) {
+  using profile::WeightedPath;
+  Stacks stacks;
+  json frames = json::array();
+  for (const profile::Place& frame : table.frames) frames.push_back(frame_json(frame));
+  json paths = {
+      {kind, column(table, [](const WeightedPath& path) { return path.kind; })},
+      {"stack", column(table, [&stacks](const WeightedPath& path) { return stacks.number_of(path.frames); })},
+      {weight, column(table, [](const WeightedPath& path) { return path.weight; })},
+      {"samples", column(table, [](const WeightedPath& path) { return path.samples; })}};
+  return {{"frames", std::move(frames)}, {"stacks", stacks.to_json()}, {"paths", std::move(paths)}};
+}
+
+json kinds_json(const profile::PathTable& table) {
+  json kinds = json::array();
+  for (const profile::PathKind& kind : table.kinds) kinds.push_back(kind.name);
+  return kinds;
 }
 
 }  // namespace
@@ -82,17 +90,26 @@ json threads_json(const profile::Profile& profile) {
 
 json call_paths_json(const profile::Profile& profile) {
   if (profile.paths.empty()) return nullptr;
-  json frames = json::array(), locks = json::array();
-  for (const profile::Place& frame : profile.frames) frames.push_back(frame_json(frame));
-  for (const profile::Lock& lock : profile.locks) locks.push_back(profile::name_of(lock));
-  Stacks stacks;
-  json paths = paths_json(profile, stacks);
-  return {{"states", profile::kStateNames},
-          {"locks", locks},
-          {"frames", frames},
-          {"stacks", stacks.to_json()},
-          {"paths", std::move(paths)},
-          {"lost", profile.paths_lost}};
+  using profile::Path, profile::WeightedPath;
+  const profile::PathTable table = profile::paths_of_time(profile);
+  json result = table_json(table, "state", "ns");
+  result["states"] = kinds_json(table);
+  result["locks"] = table.locks;
+  result["lost"] = profile.paths_lost;
+  result["paths"]["lock"] = column(table, [](const WeightedPath& path) {
+    return path.lock == Path::kNoLock ? kNone : std::int64_t{path.lock};
+  });
+  result["paths"]["thread"] = column(table, [](const WeightedPath& path) { return path.thread; });
+  return result;
+}
+
+json abort_paths_json(const profile::Profile& profile) {
+  const profile::PathTable table = profile::paths_of_aborts(profile);
+  if (table.paths.empty()) return nullptr;
+  json result = table_json(table, "cause", "weight");
+  result["causes"] = kinds_json(table);
+  result["unit"] = profile::style_of(table.weight).column;
+  return result;
 }
 
 json time_intervals_json(const profile::Profile& profile) {
@@ -100,7 +117,7 @@ json time_intervals_json(const profile::Profile& profile) {
   if (profile.exact || !(all > 0)) return nullptr;
   json intervals = json::object();
   for (std::size_t i = 0; i < profile::kStates; ++i) {
-    const profile::ShareInterval interval = profile::interval_of_share(
+    const profile::Bounds interval = profile::interval_of_share(
         profile.times[i] / all, profile.samples_of(static_cast<profile::State>(i)));
     intervals[profile::kStateNames[i]] = {
         {"low", interval.low}, {"high", interval.high}, {"confidence", profile::kShareConfidence}};

@@ -16,6 +16,11 @@ nlohmann::json threads_json(const profile::Profile& profile);
 /// which has a smaller number. -1: at no lock, or no caller.
 nlohmann::json call_paths_json(const profile::Profile& profile);
 
+/// "call_paths" of "abort_events", or null if there are none: the same columns, with causes in place of
+/// states and without locks and threads. The calls that led to a transaction are above the frame "[in a
+/// transaction]", those in it below. "unit": of paths.weight, "cycles" or "aborts".
+nlohmann::json abort_paths_json(const profile::Profile& profile);
+
 /// "time_intervals": of each share of time. Null if the profile is exact.
 nlohmann::json time_intervals_json(const profile::Profile& profile);
 

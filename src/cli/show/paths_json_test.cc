@@ -53,6 +53,22 @@ TEST(CallPathsJson, SameFunctionUnderOtherCallersIsAnotherStack) {
 
 TEST(CallPathsJson, WithoutPathsIsNull) { EXPECT_TRUE(call_paths_json({}).is_null()); }
 
+TEST(AbortPathsJson, HasCausesAndTheFrameOfTheTransaction) {
+  const profile::Place begin{0x10, "work", "main.c", 30}, push{0x40, "push", "queue.c", 12};
+  profile::Profile profile;
+  EXPECT_TRUE(abort_paths_json(profile).is_null());
+  profile::AbortEvents& events = profile.abort_events.emplace();
+  EXPECT_TRUE(abort_paths_json(profile).is_null());
+  events.cycles = 700;
+  events.rows = {{push, "conflict", {begin}, {}, 10, 20, 500}, {push, "capacity", {begin}, {}, 4, 8, 200}};
+  EXPECT_EQ(abort_paths_json(profile), json::parse(R"~({
+    "causes": ["conflict", "capacity"], "unit": "cycles",
+    "frames": [{"name": "work", "file": "main.c", "line": 30}, {"name": "[in a transaction]"},
+               {"name": "push", "file": "queue.c", "line": 12}],
+    "stacks": {"caller": [-1, 0, 1], "frame": [0, 1, 2]},
+    "paths": {"cause": [0, 1], "stack": [2, 2], "weight": [500.0, 200.0], "samples": [10.0, 4.0]}})~"));
+}
+
 TEST(ThreadsJson, HasEveryField) {
   EXPECT_EQ(threads_json(with_paths()), json::parse(R"([
     {"id": 7, "name": "worker", "commits": 30.0, "aborts": 4.0}, {"id": 8, "commits": 1.0, "aborts": 0.0}])"));

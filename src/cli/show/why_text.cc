@@ -28,18 +28,17 @@ constexpr std::size_t kShortestBar = 20;
 struct PartStyle {
   char character;
   int background;  // of 256 colours
-  const char* words;
 };
 
-constexpr std::array<PartStyle, profile::kStates> kStyles = {{{'.', 252, "outside"},
-                                                              {'=', 114, "holding the lock"},
-                                                              {'+', 79, "in transactions that committed"},
-                                                              {'x', 210, "in transactions that aborted"},
-                                                              {'f', 180, "in fallback"},
-                                                              {'w', 203, "waiting for locks"},
-                                                              {'s', 183, "speculating"},
-                                                              {'o', 222, "in the lock's code"},
-                                                              {'b', 250, "blocked"}}};
+constexpr std::array<PartStyle, profile::kStates> kStyles = {{{'.', 252},
+                                                              {'=', 114},
+                                                              {'+', 79},
+                                                              {'x', 210},
+                                                              {'f', 180},
+                                                              {'w', 203},
+                                                              {'s', 183},
+                                                              {'o', 222},
+                                                              {'b', 250}}};
 
 Rows explained_rows(const Block& block) {
   Rows rows;
@@ -104,7 +103,7 @@ std::string legend(const Rows& rows, const Appearance& appearance) {
     };
     if (std::none_of(rows.begin(), rows.end(), shown)) continue;
     const PartStyle& style = kStyles[part];
-    const std::string words = fmt::format(" {}", style.words);
+    const std::string words = fmt::format(" {}", profile::kStateWords[part]);
     if (columns > 0 && columns + 3 + words.size() > width) {
       text += "\n";
       columns = 0;
@@ -255,7 +254,7 @@ std::string missing_lines(const Rows& rows) {
 
 Table time_table(const Rows& rows) {
   Table table{{{"design", true}}, {}};
-  for (const PartStyle& style : kStyles) table.columns.push_back({style.words});
+  for (const char* const words : profile::kStateWords) table.columns.push_back({words});
   for (const Row* row : rows) {
     std::vector<std::string> cells = {row->design};
     for (const double share : row->why->time) cells.push_back(fmt::format("{:.1f} %", 100 * share));
