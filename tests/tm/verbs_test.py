@@ -147,7 +147,7 @@ def test_comparison_is_repeated_by_its_plan(elision, folder):
 
 def test_comparison_gives_the_retry_rule_to_modes_that_have_one(elision, folder):
     """The reference has none."""
-    words = ("compare", "--tm", "serial,hle", "--tm-retry", "hint", *XEON, "--runs", "1", "--threads", "4", "--ignore-output", "--json", folder / "c.json")
+    words = ("compare", "--tm", "serial,hle", "--tm-retry", "hint", *XEON, "--runs", "1", "--threads", "8", "--ignore-output", "--json", folder / "c.json")
     ending = elision.run(*words, "--", *listed(elision))
     assert (ending.status, "fallbacks" in ending.stdout) == (0, True)
     commands = {run["design"]: run["command"] for run in json.loads((folder / "c.json").read_text())["runs"]}
