@@ -48,6 +48,20 @@ class Forecast:
         return max(sum(seconds * count for seconds, count in counts) / cpus, *(seconds for seconds, _ in counts)) if counts else 0.0
 
 
+def batches(runs, most_seconds, most_runs):
+    """Returns lists of names, in order: runs that take at most so many seconds together, or one that takes longer. `runs`: pairs of a name and its
+    seconds, None if these are not known: such a run counts as a quarter of a batch."""
+    made, room = [], 0.0
+    for name, seconds in runs:
+        needed = most_seconds / 4 if seconds is None else seconds
+        if not made or needed > room or len(made[-1]) == most_runs:
+            made.append([])
+            room = most_seconds
+        made[-1].append(name)
+        room -= needed
+    return made
+
+
 def duration(seconds):
     if seconds is None:
         return "unknown until the first runs have ended"

@@ -3,6 +3,7 @@
 
 import functools
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -20,6 +21,9 @@ import tables
 import tm_counters
 
 FORMAT = "results 2"  # another format has other keys
+# A job of the workflow: starting one takes Snakemake and Python a second, and many runs take less.
+BATCH_SECONDS, BATCH_RUNS = 20, 32
+DONE = ".done"  # the end of a batch's file
 INTERVAL = 30  # seconds between two lines that say how far it is, where there is no terminal
 SUMMARY = host.ROOT / host.PAGES / "repro.csv"
 
@@ -42,6 +46,20 @@ def run_cell(plan, key):
                 totals["abort_events"] = events
     result = {"output": done.stdout, "totals": totals, "seconds": seconds, **plan["tree"]}
     host.write_page(pathlib.Path(plan["folder"]) / f"{key}.json", json.dumps(result))
+
+
+def run_batch(plan, name):
+    """Runs the cells of a batch that have no result yet. Raises an exception that names the first failure, after all of them."""
+    failures = []
+    for key in plan["batches"][name]:
+        if (pathlib.Path(plan["folder"]) / f"{key}.json").exists():
+            continue
+        try:
+            run_cell(plan, key)
+        except cells.CellFailed as failure:
+            failures.append(str(failure))
+    if failures:
+        raise cells.CellFailed(f"{len(failures)} of the batch's runs failed; the first: {failures[0]}")
 
 
 def tree(build):
@@ -90,8 +108,18 @@ class Plan:
 
     def text(self):
         """The plan of the workflow (Snakefile): the runs that are missing."""
+        missing = {self.key_of[cell]: cell for cell in self.missing()}
+        known = earlier_forecast()
+        batches = forecast.batches([(key, known.seconds(cell)) for key, cell in missing.items()], BATCH_SECONDS, BATCH_RUNS)
         return json.dumps({"folder": str(self.folder), "statistics": self.STATISTICS, "python": sys.executable, "tree": tree(self.build),
-                           "tool": str(host.ROOT / "tools/repro"), "keys": {self.key_of[cell]: self.words_of[cell] for cell in self.missing()}})
+                           "tool": str(host.ROOT / "tools/repro"), "minutes": math.ceil(cells.MOST_SECONDS / 60),
+                           "keys": {key: self.words_of[cell] for key, cell in missing.items()},
+                           "batches": {host.key_of(batch, []): batch for batch in batches}})
+
+    def forget_batches(self):
+        """Removes what the jobs of a workflow leave beside results."""
+        for file in self.folder.glob(f"*{DONE}"):
+            file.unlink()
 
     def _load(self, keys):
         """Reads the results that are new. Removes a file without a result, which a crash of the computer may leave, so that it runs again."""
@@ -113,12 +141,17 @@ class Plan:
         return {cell: self.stored[key] for cell, key in self.key_of.items() if key in self.stored}
 
 
+def earlier_forecast():
+    """Returns a forecast by the runs of the committed page."""
+    return forecast.Forecast(outcomes.seconds_in(SUMMARY.read_text()) if SUMMARY.exists() else {})
+
+
 class Progress:
     """One line that updates, or a line now and then where there is no terminal."""
 
     def __init__(self, plan, cpus):
         self.plan, self.cpus, self.known = plan, cpus, set()
-        self.forecast = forecast.Forecast(outcomes.seconds_in(SUMMARY.read_text()) if SUMMARY.exists() else {})
+        self.forecast = earlier_forecast()
         self.terminal = sys.stderr.isatty()
         self.next = 0.0
 
@@ -157,6 +190,7 @@ def run_workflow(plan, profile):
     progress.show(last=True)
     if not plan.missing():
         return
+    plan.forget_batches()  # of a workflow that was killed
     with tempfile.NamedTemporaryFile("w", dir=plan.folder, prefix="plan-", suffix=".json") as file:
         file.write(plan.text())
         file.flush()
@@ -167,6 +201,7 @@ def run_workflow(plan, profile):
                 progress.show()
         finally:
             workflow.wait()
+            plan.forget_batches()
     progress.show(last=True)
     log = f"{plan.folder}/.snakemake/log"
     if failed := plan.missing():

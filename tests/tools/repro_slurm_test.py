@@ -49,10 +49,11 @@ def profile(folder):
     return impatient_profile(folder / "profile")
 
 
-def test_a_run_is_a_job(cluster, profile):
+def test_a_batch_is_a_job(cluster, profile):
     build, log = cluster
     plan = reproducing.Plan(build, [CLAIM], {"small": 1}, full=False)
     reproducing.run_workflow(plan, profile)
     assert plan.missing() == []
     job, = log.read_text().splitlines()
     assert "--mem 2000" in job and "snakemake" in job
+    assert not list(plan.folder.glob("*.done"))
