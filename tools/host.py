@@ -54,7 +54,8 @@ class Parser(argparse.ArgumentParser):
 
 def parse_chosen(tool, document, programs, page, needed=lambda program: (), more=lambda parser: None):
     """The options of a benchmark over programs with names: the `chosen` programs, `build`, and `output`. Without --output, a page is written only
-    if all programs were chosen. `needed`: files of the build that a program needs. `more`: adds options to the parser."""
+    if all programs were chosen. `page`: its name, or what returns it for the options. `needed`: files of the build that a program needs. `more`: adds
+    options to the parser."""
     parser = Parser(tool, document)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="a part of a program's name")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -66,7 +67,7 @@ def parse_chosen(tool, document, programs, page, needed=lambda program: (), more
         parser.error(f"no program '{options.programs[0]}'; there are: {'; '.join(program.name for program in programs)}")
     options.build = parser.require(options.build, "bin/elision", "CMakeCache.txt", *sorted({file for program in options.chosen for file in needed(program)}))
     if options.output is None and not options.programs:
-        options.output = ROOT / PAGES / page
+        options.output = ROOT / PAGES / (page(options) if callable(page) else page)
     parser.check_page(options.output)
     return options
 

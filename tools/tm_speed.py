@@ -100,16 +100,20 @@ def sentences(place, reports):
     return lines
 
 
-def document(origin, places):
-    """`places`: [(name of the place, "native" or not, [(program, report)])]"""
-    lines = ["# Speed of transactional memory", "", "Written by `make bench-tm`.", "", *performance.markdown(performance.origin_cells(origin)), "",
+WHERE = {"native": "natively on the machine named here", "virtual": f"on the virtual {MACHINE}"}
+
+
+def document(origin, place, results, has_hardware=True):
+    """`place`: "native" or "virtual". `results`: [(program, report)]"""
+    reports = [report for _, report in results]
+    lines = [f"# Speed of transactional memory, {'natively' if place == 'native' else 'virtually'}{'' if has_hardware else ' without hardware transactions'}", "",
+             "Written by `make bench-tm`.", "", *performance.markdown(performance.origin_cells(origin)), "",
              *performance.paragraph(
-                 "Programs of the ALE paper whose sections are transactions of GCC, under GCC's own libitm and under libelision-tm ([modes](../guide/tm.md)). The first row "
-                 "has operations a second under libitm, which chooses its method itself; the others are speedups over it, with `elision compare`'s 95 % intervals. "
-                 "A dash: not run, since it needs hardware transactions that this CPU does not have.")]
-    for name, place, results in places:
-        reports = [report for _, report in results]
-        lines += [f"## {name}", "", *performance.paragraph(" ".join(sentences(place, reports)))]
-        for program, report in results:
-            lines += [f"### {program.name[0].upper()}{program.name[1:]}", "", *performance.markdown(table(report)), ""]
-    return "\n".join([*lines, "## How to repeat", "", "    make bench-tm                    all of it; writes this page", "    tools/bench-tm list              one program; writes nothing", ""])
+                 f"Programs of the ALE paper whose sections are transactions of GCC, under GCC's own libitm and under libelision-tm ([modes](../guide/tm.md)), {WHERE[place]}. "
+                 "The first row has operations a second under libitm, which chooses its method itself; the others are speedups over it, with `elision compare`'s "
+                 "95 % intervals. A dash: not run, since it needs hardware transactions that this CPU does not have."),
+             *performance.paragraph(" ".join(sentences(place, reports)))]
+    for program, report in results:
+        lines += [f"## {program.name[0].upper()}{program.name[1:]}", "", *performance.markdown(table(report)), ""]
+    option = " --natively" if place == "native" else ""
+    return "\n".join([*lines, "## How to repeat", "", "    make bench-tm", f"    tools/bench-tm{option}", f"    tools/bench-tm{option} list    one program; writes nothing", ""])

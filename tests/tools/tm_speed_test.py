@@ -73,8 +73,23 @@ def test_best_of_libitm_is_over_its_methods():
     assert "With one thread" not in " ".join(tm_speed.sentences("virtual", [report()]))
 
 
-def test_page_has_every_place_and_program():
-    origin = Origin("1234567 of 2026-11-28", "CPU", 2, "6.1", "c++", 0.1, 1)
-    page = tm_speed.document(origin, [("Natively", "native", [(PROGRAM, report())]), ("Elsewhere", "virtual", [(PROGRAM, report(ale=(2.0, 2.0)))])])
-    assert page.count("### List, 100 nodes") == 2
-    assert "## Elsewhere\n\n`ale` is ahead of libitm beyond the interval in 2 cells, behind in 0" in page
+def origin():
+    return Origin("1234567 of 2026-11-28", "CPU", 2, "6.1", "c++", 0.1, 1)
+
+
+def test_page_has_every_program():
+    page = tm_speed.document(origin(), "virtual", [(PROGRAM, report()), (tm_speed.PROGRAMS[1], report(ale=(2.0, 2.0)))])
+    assert page.startswith("# Speed of transactional memory, virtually\n")
+    assert page.count("## List, 100 nodes") == 1 and page.count("## Hash table") == 1
+    assert "`ale` is ahead of libitm beyond the interval in 2 cells, behind in 0" in page
+    assert "    tools/bench-tm\n" in page
+
+
+def test_page_of_a_cpu_without_hardware_transactions_says_so():
+    one = report()
+    for block in one["blocks"]:
+        block["rows"] = [row if row["design"] in ("libitm", "serial") else {**row, "state": "not-run"} for row in block["rows"]]
+    page = tm_speed.document(origin(), "native", [(PROGRAM, one)], has_hardware=False)
+    assert page.startswith("# Speed of transactional memory, natively without hardware transactions\n")
+    assert "is ahead of libitm" not in page and "With one thread, `serial` has 1.00 times" in page
+    assert "    tools/bench-tm --natively\n" in page
