@@ -3,7 +3,12 @@
 // not depend on what others see. But a look sees several threads at one moment, and these may be alike: all
 // in a phase of the program, or one that holds a lock while the others wait. So a share is less sure than as
 // many independent samples would make it. How much less shows in how looks differ from each other: each is a
-// cluster of samples (Cochran, Sampling Techniques, 3rd edition, section 9A.1, for a ratio). Pure.
+// cluster of samples (Cochran, Sampling Techniques, 3rd edition, section 9A.1, for a ratio).
+//
+// Of some attempts no look tells whether they aborted. They are divided as the others are (lock_profile.h),
+// so the shares of committed and aborted attempts are as sure as few known ones make them: the share of
+// attempts in all samples times that of a kind in known attempts, two ratios whose errors add up to first
+// order. Pure.
 #pragma once
 
 #include <array>
@@ -15,22 +20,35 @@ namespace elision::profile {
 
 class IndependentSamples {
  public:
-  using Counts = std::array<std::uint64_t, kStates>;
+  /// What a look saw.
+  struct Look {
+    std::array<std::uint64_t, kStates> known{};  // threads in each state
+    std::uint64_t attempts_unknown = 0;          // in attempts of which it does not know whether they aborted
+  };
   static constexpr std::uint64_t kFewestLooks = 16;
 
-  /// A look that saw so many threads in each state; none: it does not count.
-  void add(const Counts& seen);
+  /// A look that saw no threads does not count.
+  void add(const Look& look);
 
   /// For each state: independent samples from which its share in the run would be as sure. At most the
   /// number of samples, even if a share is surer than that. Fewer than kFewestLooks looks do not tell,
-  /// and each counts as one sample.
-  std::array<double, kStates> estimate() const;
+  /// and each counts as one sample. `aborted_part`: of the time in attempts, the part that was divided to
+  /// aborted ones.
+  std::array<double, kStates> estimate(double aborted_part) const;
 
  private:
-  using Sums = std::array<double, kStates>;
+  static constexpr std::size_t kUnknown = kStates, kKinds = kStates + 1;
+  using Kinds = std::array<double, kKinds>;  // the known states, and the attempts that are not known
 
-  double looks_ = 0, samples_ = 0, squares_of_samples_ = 0;  // over looks: number, threads, their squares
-  Sums counts_{}, squares_{}, products_{};  // threads in the state, their squares, those times all threads
+  Kinds error_of_share(State state, double aborted_part) const;
+  double attempts_known() const;
+  double part_in_attempts() const;
+  double most_for_attempts(double part) const;
+  double variance(const Kinds& weights) const;
+
+  double looks_ = 0, samples_ = 0;
+  Kinds counts_{};                       // of threads, over looks
+  std::array<Kinds, kKinds> products_{};  // of two counts of a look, over looks
 };
 
 }  // namespace elision::profile

@@ -81,7 +81,11 @@ void LockSamples::add(State state, const abi::SeenActivity& seen, const abi::Hel
                       bool outcome_is_known) {
   ++count_;
   ++states_[static_cast<std::size_t>(state)];
-  ++look_[static_cast<std::size_t>(state)];
+  if (outcome_is_known) {
+    ++look_.known[static_cast<std::size_t>(state)];
+  } else {
+    ++look_.attempts_unknown;
+  }
   for (const std::uint64_t lock : held) ++locks_[lock].held;
   if (held.count != 0) {
     OfLock& outermost = locks_[held.lock[0]];
@@ -134,9 +138,6 @@ Profile LockSamples::profile(double thread_ns, const LockCountsByAddress& counts
   Profile profile;
   profile.samples = count_;
   profile.acquisitions_estimated = true;
-  profile::IndependentSamples independent = independent_;
-  independent.add(look_);
-  profile.independent_samples = independent.estimate();
   // Each sample stands for the same time of one thread.
   const double ns = count_ != 0 ? thread_ns / static_cast<double>(count_) : 0;
   for (std::size_t i = 0; i < profile::kStates; ++i) profile.times[i] = ns * static_cast<double>(states_[i]);
@@ -167,6 +168,11 @@ Profile LockSamples::profile(double thread_ns, const LockCountsByAddress& counts
     lock.holds_ns = ns * static_cast<double>(samples.held) + time_in(lock.times, State::kAttempt);
     profile.locks.push_back(lock);
   }
+  const double aborted = time_in(profile.times, State::kAborted);
+  const double in_attempts = aborted + time_in(profile.times, State::kAttempt);
+  profile::IndependentSamples independent = independent_;
+  independent.add(look_);
+  profile.independent_samples = independent.estimate(in_attempts > 0 ? aborted / in_attempts : 0);
   return profile;
 }
 

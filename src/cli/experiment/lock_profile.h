@@ -54,7 +54,7 @@ class LockSamples {
   std::uint64_t count_ = 0;
   std::array<std::uint64_t, profile::kStates> states_{};
   profile::IndependentSamples independent_;
-  profile::IndependentSamples::Counts look_{};  // that goes on
+  profile::IndependentSamples::Look look_{};  // that goes on
   std::set<std::uint64_t> sites_;
   std::map<std::uint64_t, OfLock> locks_;
   double taken_ = 0, taken_anywhere_ = 0;  // of known outermost locks, and of others
