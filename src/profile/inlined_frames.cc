@@ -5,24 +5,14 @@
 #include <elfutils/libdw.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <span>
+#include <cstddef>
+#include <iterator>
+#include <unordered_map>
 
 #include "profile/names.h"
 
 namespace elision::profile {
 namespace {
-
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-using Scopes = std::unique_ptr<Dwarf_Die[], Free>;
-
-bool is_function(Dwarf_Die& die) {
-  const int tag = dwarf_tag(&die);
-  return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
-}
 
 std::uint32_t number_of(Dwarf_Die& die, unsigned attribute) {
   Dwarf_Attribute found;
@@ -31,39 +21,11 @@ std::uint32_t number_of(Dwarf_Die& die, unsigned attribute) {
                                                                            : 0;
 }
 
-/// The scopes around the code at `pc`, the innermost first, as the code is nested. dwarf_getscopes() goes on
-/// with the scopes of an inlined function's definition.
-int scopes_at(Dwarf_Die* unit, Dwarf_Addr pc, Scopes& scopes) {
-  Dwarf_Die* found = nullptr;
-  const int count = dwarf_getscopes(unit, pc, &found);
-  const Scopes of_definitions(found);
-  if (count <= 0) return 0;
-  found = nullptr;
-  const int nested = dwarf_getscopes_die(&of_definitions[0], &found);
-  scopes.reset(found);
-  return std::max(nested, 0);
-}
-
 /// The die behind an attribute, or `die` itself.
 Dwarf_Die referred(Dwarf_Die& die, unsigned attribute) {
   Dwarf_Attribute found;
   Dwarf_Die other;
   return dwarf_formref_die(dwarf_attr(&die, attribute, &found), &other) != nullptr ? other : die;
-}
-
-/// The names of what surrounds the declaration of `function`, each with "::".
-std::string scope_of(Dwarf_Die& function) {
-  Dwarf_Die origin = referred(function, DW_AT_abstract_origin);
-  Dwarf_Die declaration = referred(origin, DW_AT_specification);
-  Dwarf_Die* found = nullptr;
-  const int count = dwarf_getscopes_die(&declaration, &found);
-  const Scopes scopes(found);
-  std::string names;
-  for (int i = 1; i + 1 < count; ++i) {  // without itself, and without the compilation unit
-    const char* const name = dwarf_diename(&scopes[static_cast<std::size_t>(i)]);
-    if (name != nullptr) names = std::string(name) + "::" + names;
-  }
-  return names;
 }
 
 /// Where `inlined` was called. The frame around it is there.
@@ -78,33 +40,150 @@ bool is_system_header(const std::string& file) {
          file.find("/include/c++/") != std::string::npos;
 }
 
+/// What has functions inside, and is part of their names if it has one.
+bool has_functions(int tag) {
+  switch (tag) {
+    case DW_TAG_subprogram:
+    case DW_TAG_lexical_block:
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_block(int tag) {
+  return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+         tag == DW_TAG_catch_block;
+}
+
+/// The block directly in `die` that has the code at `pc`; false: none has.
+bool block_in(Dwarf_Die& die, Dwarf_Addr pc, Dwarf_Die& block) {
+  for (int end = dwarf_child(&die, &block); end == 0; end = dwarf_siblingof(&block, &block))
+    if (is_block(dwarf_tag(&block)) && dwarf_haspc(&block, pc) == 1) return true;
+  return false;
+}
+
 }  // namespace
 
-std::vector<InlinedFrame> inlined_frames(Dwfl_Module* module, std::uint64_t address) {
-  Dwarf_Addr bias = 0;
-  Dwarf_Die* const unit = dwfl_module_addrdie(module, address, &bias);
-  Dwfl_Line* const line = dwfl_module_getsrc(module, address);
+/// The functions of a compilation unit, from one walk through its dies: libdw walks through them anew for each
+/// question about one of them, and units of C++ have hundreds of thousands.
+class InlinedFrames::Unit {
+ public:
+  explicit Unit(Dwarf_Die& unit) {
+    add_functions(unit, 0, 0);
+    std::sort(functions_.begin(), functions_.end(),
+              [](const Function& a, const Function& b) { return a.begin < b.begin; });
+  }
+
+  /// The function that was not inlined, at `pc`. Null: there is none.
+  Dwarf_Die* function_at(Dwarf_Addr pc) {
+    auto next = std::upper_bound(functions_.begin(), functions_.end(), pc,
+                                 [](Dwarf_Addr at, const Function& function) { return at < function.begin; });
+    if (next == functions_.begin()) return nullptr;
+    for (const Dwarf_Addr begin = std::prev(next)->begin; next != functions_.begin();) {
+      --next;
+      if (next->begin != begin) return nullptr;
+      if (pc < next->end) return &next->die;
+    }
+    return nullptr;
+  }
+
+  /// The names of what surrounds a function, each with "::".
+  const std::string& scope_of(const Dwarf_Die& function) const {
+    const auto found = scope_of_.find(function.addr);
+    return scopes_[found != scope_of_.end() ? found->second : 0];
+  }
+
+ private:
+  struct Function {
+    Dwarf_Addr begin, end;
+    Dwarf_Die die;
+  };
+  // Files may hold anything.
+  static constexpr std::size_t kMostDies = std::size_t{1} << 26;
+  static constexpr unsigned kDeepest = 256;
+
+  void add_functions(Dwarf_Die& around, std::uint32_t scope, unsigned depth) {
+    Dwarf_Die die;
+    for (int end = dwarf_child(&around, &die); end == 0 && dies_ < kMostDies; end = dwarf_siblingof(&die, &die)) {
+      ++dies_;
+      const int tag = dwarf_tag(&die);
+      if (!has_functions(tag)) continue;
+      const std::uint32_t own = tag == DW_TAG_subprogram ? add_function(die, scope) : scope;
+      if (depth < kDeepest && dwarf_haschildren(&die) == 1)
+        add_functions(die, scope_within(own, dwarf_diename(&die)), depth + 1);
+    }
+  }
+
+  /// Returns the scope of its declaration.
+  std::uint32_t add_function(Dwarf_Die& die, std::uint32_t scope) {
+    const auto declared = scope_of_.find(referred(die, DW_AT_specification).addr);
+    if (declared != scope_of_.end()) scope = declared->second;
+    scope_of_.emplace(die.addr, scope);
+    Dwarf_Addr base = 0, begin = 0, end = 0;
+    for (std::ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0;)
+      functions_.push_back({begin, end, die});
+    return scope;
+  }
+
+  std::uint32_t scope_within(std::uint32_t scope, const char* name) {
+    if (name == nullptr) return scope;
+    scopes_.push_back(scopes_[scope] + name + "::");
+    return static_cast<std::uint32_t>(scopes_.size() - 1);
+  }
+
+  std::vector<std::string> scopes_{""};
+  std::unordered_map<const void*, std::uint32_t> scope_of_;  // by the address of a function's die
+  std::vector<Function> functions_;                          // by their begin
+  std::size_t dies_ = 0;
+};
+
+InlinedFrames::InlinedFrames() = default;
+InlinedFrames::~InlinedFrames() = default;
+
+InlinedFrames::Unit& InlinedFrames::unit_of(Dwarf_Die& unit) {
+  std::unique_ptr<Unit>& known = units_[unit.addr];
+  if (known == nullptr) known = std::make_unique<Unit>(unit);
+  return *known;
+}
+
+/// The names of what surrounds the declaration of `function`.
+std::string InlinedFrames::scope_of(Dwarf_Die& function) {
+  Dwarf_Die origin = referred(function, DW_AT_abstract_origin);
+  Dwarf_Die declaration = referred(origin, DW_AT_specification);
+  Dwarf_Die unit;
+  return dwarf_diecu(&declaration, &unit, nullptr, nullptr) != nullptr ? unit_of(unit).scope_of(declaration)
+                                                                       : "";
+}
+
+std::vector<InlinedFrame> InlinedFrames::at(const CodeInUnit& code) {
+  Dwarf_Line* const line = code.line();
   Dwarf_Files* files = nullptr;
-  if (unit == nullptr || line == nullptr || dwarf_getsrcfiles(unit, &files, nullptr) != 0) return {};
-  Scopes scopes;
-  const int count = scopes_at(unit, address - bias, scopes);
+  if (line == nullptr || dwarf_getsrcfiles(code.unit, &files, nullptr) != 0) return {};
+  Dwarf_Die* const outermost = unit_of(*code.unit).function_at(code.at);
+  if (outermost == nullptr) return {};
+  std::vector<Dwarf_Die> functions{*outermost};
+  for (Dwarf_Die block, around = *outermost; block_in(around, code.at, block); around = block)
+    if (dwarf_tag(&block) == DW_TAG_inlined_subroutine) functions.push_back(block);
   std::vector<InlinedFrame> frames;
-  Dwarf_Die* inner = nullptr;
-  for (Dwarf_Die& scope : std::span(scopes.get(), static_cast<std::size_t>(count))) {
-    if (!is_function(scope)) continue;
-    const char* const name = dwarf_diename(&scope);  // its origin's, too
-    InlinedFrame frame{name != nullptr ? name : "", scope_of(scope)};
-    if (inner == nullptr) {
+  for (auto function = functions.rbegin(); function != functions.rend(); ++function) {
+    const char* const name = dwarf_diename(&*function);  // its origin's, too
+    InlinedFrame frame{name != nullptr ? name : "", scope_of(*function)};
+    if (frames.empty()) {
       int number = 0;
-      const char* const file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
+      (void)dwarf_lineno(line, &number);
+      const char* const file = dwarf_linesrc(line, nullptr, nullptr);
       frame.file = file != nullptr ? file : "";
       frame.line = static_cast<std::uint32_t>(std::max(number, 0));
     } else {
-      add_call(frame, *inner, files);
+      add_call(frame, *std::prev(function), files);
     }
     frames.push_back(std::move(frame));
-    if (dwarf_tag(&scope) == DW_TAG_subprogram) break;
-    inner = &scope;
   }
   return frames;
 }

@@ -2,11 +2,13 @@
 // The functions that the compiler merged into the code at one address, by DWARF.
 #pragma once
 
-#include <elfutils/libdwfl.h>
-
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "profile/compilation_units.h"
 
 namespace elision::profile {
 
@@ -19,9 +21,23 @@ struct InlinedFrame {
   std::uint32_t line = 0;
 };
 
-/// The frames at `address`, the innermost first; the last one is the function that was not inlined. Empty if
-/// that is not known.
-std::vector<InlinedFrame> inlined_frames(Dwfl_Module* module, std::uint64_t address);
+/// Keeps what it finds out of compilation units, which must stay.
+class InlinedFrames {
+ public:
+  InlinedFrames();
+  ~InlinedFrames();
+
+  /// The frames at `code`, the innermost first; the last one is the function that was not inlined. Empty if
+  /// that is not known.
+  std::vector<InlinedFrame> at(const CodeInUnit& code);
+
+ private:
+  class Unit;
+  Unit& unit_of(Dwarf_Die& unit);
+  std::string scope_of(Dwarf_Die& function);
+
+  std::map<const void*, std::unique_ptr<Unit>> units_;  // by the address of the unit's die
+};
 
 /// The first frame that says where a lock is used: neither in the system's headers nor a wrapper
 /// (is_lock_wrapper). Else the last one. `frames` must not be empty.

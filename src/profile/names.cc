@@ -213,7 +213,17 @@ std::string Mapping::short_name() const {
   return is_file() ? base_name(name) : name.empty() ? "anonymous memory" : name;
 }
 
-Names::Names(const std::string& memory_map, DebugFiles debug_files) : mappings_(mappings_of(memory_map)) {
+struct Names::DebugInformation {
+  std::vector<InlinedFrame> frames_at(Dwfl_Module* module, std::uint64_t address) {
+    return inlined.at(units.of(module, address));
+  }
+
+  CompilationUnits units;
+  InlinedFrames inlined;
+};
+
+Names::Names(const std::string& memory_map, DebugFiles debug_files)
+    : mappings_(mappings_of(memory_map)), debug_information_(std::make_unique<DebugInformation>()) {
   callbacks_.find_elf = dwfl_linux_proc_find_elf;
   set_search(callbacks_, debug_files);
   dwfl_ = dwfl_begin(&callbacks_);
@@ -222,6 +232,10 @@ Names::Names(const std::string& memory_map, DebugFiles debug_files) : mappings_(
   report_files();
 }
 Names::~Names() { dwfl_end(dwfl_); }
+
+Dwfl_Module* Names::module_of(std::uint64_t address) const {
+  return dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
+}
 
 /// A file counts as a program or library if its first byte is mapped and some part is executable.
 void Names::report_files() {
@@ -256,7 +270,7 @@ void Names::add_made_code(const std::string& perf_map) {
 }
 
 std::string Names::symbol(std::uint64_t address, std::uint64_t& offset, bool may_lack_size) const {
-  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
+  Dwfl_Module* const module = module_of(address);
   if (module == nullptr) {
     const auto next = made_code_.upper_bound(address);
     if (next == made_code_.begin() || address >= std::prev(next)->second.end) return "";
@@ -274,18 +288,17 @@ std::string Names::symbol(std::uint64_t address, std::uint64_t& offset, bool may
 }
 
 void Names::source(std::uint64_t address, std::string& file, std::uint32_t& line) const {
-  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
-  Dwfl_Line* const found = module != nullptr ? dwfl_module_getsrc(module, address) : nullptr;
+  Dwarf_Line* const found = debug_information_->units.of(module_of(address), address).line();
   int number = 0;
-  const char* const name =
-      found != nullptr ? dwfl_lineinfo(found, nullptr, &number, nullptr, nullptr, nullptr) : nullptr;
-  if (name == nullptr || number <= 0) return;
+  if (found == nullptr || dwarf_lineno(found, &number) != 0 || number <= 0) return;
+  const char* const name = dwarf_linesrc(found, nullptr, nullptr);
+  if (name == nullptr) return;
   file = base_name(name);
   line = static_cast<std::uint32_t>(number);
 }
 
 std::string Names::in_file(std::uint64_t address, std::uint64_t behind) const {
-  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
+  Dwfl_Module* const module = module_of(address);
   GElf_Addr bias = 0;
   if (module == nullptr || dwfl_module_getelf(module, &bias) == nullptr) return "";
   const char* const file =
@@ -294,7 +307,7 @@ std::string Names::in_file(std::uint64_t address, std::uint64_t behind) const {
 }
 
 std::optional<std::uint64_t> Names::bias(std::uint64_t address) const {
-  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
+  Dwfl_Module* const module = module_of(address);
   GElf_Addr bias = 0;
   if (module == nullptr || dwfl_module_getelf(module, &bias) == nullptr) return std::nullopt;
   return bias;
@@ -334,9 +347,7 @@ Place Names::code_before(std::uint64_t address, std::uint64_t behind) const {
   place.name = shortened(symbol(address, offset));
   source(address, place.file, place.line);
   if (place.name.empty()) place.name = in_file(address, behind);
-  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
-  const std::vector<InlinedFrame> frames =
-      module != nullptr ? inlined_frames(module, address) : std::vector<InlinedFrame>{};
+  const std::vector<InlinedFrame> frames = debug_information_->frames_at(module_of(address), address);
   if (frames.empty()) return place;
   const std::size_t user = frame_of_user(frames);
   const InlinedFrame& frame = frames[user];
@@ -354,9 +365,7 @@ std::vector<Place> Names::functions_around(std::uint64_t address) const {
   std::uint64_t offset = 0;
   outermost.name = shortened(symbol(address, offset));
   if (outermost.name.empty()) outermost.name = in_file(address);
-  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
-  const std::vector<InlinedFrame> frames =
-      module != nullptr ? inlined_frames(module, address) : std::vector<InlinedFrame>{};
+  const std::vector<InlinedFrame> frames = debug_information_->frames_at(module_of(address), address);
   if (frames.empty()) {
     source(address, outermost.file, outermost.line);
     return {outermost};

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -98,7 +99,9 @@ class Names {
   Dwfl* dwfl() const { return dwfl_; }
 
  private:
+  struct DebugInformation;
   void report_files();
+  Dwfl_Module* module_of(std::uint64_t address) const;  // null: it is of none
   Place code_before(std::uint64_t address, std::uint64_t behind) const;
 
   struct MadeCode {
@@ -110,6 +113,7 @@ class Names {
   std::map<std::uint64_t, MadeCode> made_code_;  // by its begin
   Dwfl_Callbacks callbacks_{};
   Dwfl* dwfl_ = nullptr;
+  std::unique_ptr<DebugInformation> debug_information_;  // what was read of it
 };
 
 }  // namespace elision::profile

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <sstream>
@@ -73,6 +74,15 @@ struct Account {
   return __LINE__ - 1;
 }
 
+/// A function of a class within a function.
+[[gnu::noinline]] int through_lambda(Recorded& mutex) {
+  const auto pay = [&]() __attribute__((always_inline)) {
+    const Guard guard(mutex);
+    return __LINE__ - 1;
+  };
+  return pay();
+}
+
 [[gnu::noinline]] int through_inlined_function(Account& account) { return account.pay(); }
 
 class NamesTest : public ::testing::Test {
@@ -103,6 +113,36 @@ TEST_F(NamesTest, InlinedFunctionThatUsesALockIsNamed) {
   EXPECT_EQ(place.file, "names_test.cc");
   EXPECT_EQ(place.line, static_cast<unsigned>(line));
   EXPECT_NE(place.name.find("Account::pay"), std::string::npos) << place.name;
+}
+
+TEST_F(NamesTest, InlinedFunctionOfAClassWithinAFunctionIsNamed) {
+  Recorded mutex;
+  const int line = through_lambda(mutex);
+  const Place place = lock_call(mutex.site);
+  EXPECT_EQ(place.line, static_cast<unsigned>(line));
+  EXPECT_EQ(place.name, "elision::profile::through_lambda::operator()()");
+}
+
+TEST_F(NamesTest, CompilersNeedNotWriteTheRangesOfUnits) {
+  std::string map = own_map();
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe");
+  for (std::size_t at = 0; (at = map.find(own, at)) != std::string::npos;)
+    map.replace(at, own.size(), ELISION_TEST_WITHOUT_ARANGES);
+  const Names without_ranges(map);
+  const auto start = reinterpret_cast<std::uint64_t>(&take), end = start + 4096;
+  unsigned with_line = 0;
+  for (std::uint64_t address = start; address < end; address += 7) {
+    const std::vector<Place> expected = names_.functions_around(address),
+                             found = without_ranges.functions_around(address);
+    ASSERT_EQ(found.size(), expected.size()) << address - start;
+    for (std::size_t i = 1; i < found.size(); ++i) {
+      EXPECT_EQ(found[i].name, expected[i].name);
+      EXPECT_EQ(found[i].file, expected[i].file);
+      EXPECT_EQ(found[i].line, expected[i].line);
+      with_line += found[i].line != 0;
+    }
+  }
+  EXPECT_GT(with_line, 100u);
 }
 
 TEST_F(NamesTest, CodeMergedFromAHeaderIsNamedByItsUser) {

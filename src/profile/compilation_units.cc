@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/compilation_units.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
+namespace elision::profile {
+
+CodeInUnit CompilationUnits::of(Dwfl_Module* module, std::uint64_t address) {
+  if (module == nullptr) return {};
+  Dwarf_Addr bias = 0;
+  if (Dwarf_Die* const unit = dwfl_module_addrdie(module, address, &bias)) return {unit, address - bias};
+  Dwarf* const debug_information = dwfl_module_getdwarf(module, &bias);
+  if (debug_information == nullptr) return {};
+  const Dwarf_Addr at = address - bias;
+  auto [known, is_new] = ranges_.try_emplace(debug_information);
+  Ranges& ranges = known->second;
+  if (is_new) ranges = ranges_of(debug_information);
+  const auto next = std::upper_bound(ranges.begin(), ranges.end(), at,
+                                     [](Dwarf_Addr a, const Range& range) { return a < range.begin; });
+  if (next == ranges.begin() || at >= std::prev(next)->end) return {};
+  return {&std::prev(next)->unit, at};
+}
+
+CompilationUnits::Ranges CompilationUnits::ranges_of(Dwarf* debug_information) {
+  Ranges ranges;
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die die;
+  while (dwarf_get_units(debug_information, unit, &unit, nullptr, nullptr, &die, nullptr) == 0) {
+    Dwarf_Addr base = 0, begin = 0, end = 0;
+    for (std::ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0;)
+      if (begin < end) ranges.push_back({begin, end, die});
+  }
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  return ranges;
+}
+
+}  // namespace elision::profile
