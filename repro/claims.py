@@ -9,7 +9,8 @@ A claim that `make repro` judges has a table `ours`:
     full                        values that these settings have in `make repro-full` instead
     quick                       on how many variations `make repro` runs it, where runs are long; default: on all
     inputs                      for {input}: the program of each value of the setting `application`, or a table with one for each value of `size`
-    profiler                    options of `elision record`, which starts the program where the setting `profiled` is "yes"
+    profiler                    options of `elision record`, which starts the program where the setting `profiled` is "yes". `options` do not apply there:
+                                the locks of the recorder itself are not elided
     statement                   one row for each part of the claim:
       says, metric              the metric of METRICS; default: throughput
       of, over                  settings of two runs. The statement is about the ratio of their metrics; without `over` it is about one metric. Of a
@@ -369,10 +370,12 @@ def command(build, claim, cell, statistics):
     if "inputs" in ours:
         program = ours["inputs"][settings["application"]]
         settings["input"] = program[settings["size"]] if isinstance(program, dict) else program
-    options = ours.get("options", "").format(**settings).split()
     program, *arguments = ours["program"].format(**settings).split()
     profiled = settings.get("profiled", NOT_PROFILED)
-    recorder = {NOT_PROFILED: [], PROFILED: [f"{build}/bin/elision", "record", *ours.get("profiler", "").split(), "-o", f"{statistics}{PROFILE_SUFFIX}", "--"]}[profiled]
+    options, recorder = {
+        NOT_PROFILED: (ours.get("options", "").format(**settings).split(), []),
+        PROFILED: ([], [f"{build}/bin/elision", "record", *ours.get("profiler", "").split(), "-o", f"{statistics}{PROFILE_SUFFIX}", "--"]),
+    }[profiled]
     return [f"{build}/bin/elision", "vm", "--machine", machine(ours["machine"], cell.settings), "--variation", str(cell.variation), "--seed", str(cell.variation + 1),
             *options, "--stats", str(statistics), "--", *recorder, program if program.startswith("/") else f"{build}/workloads/{program}", *arguments]
 
