@@ -50,6 +50,15 @@ test(
     assert.equal(await first.locator("td .place > span").last().textContent(), wanted[6]);
     assert.equal(await bars.count(), await sources.count());
     assert.ok((await causes.count()) > 0);
+    const shared = sharingOf(page);
+    for (const said of await page.locator("#sharing > .note").allTextContents())
+      assert.ok(process.env.ELISION_ABORTS_TEXT.includes(said), said);
+    const of = process.env.ELISION_ABORTS_TEXT.match(/the same data: (\S+), (stored|loaded) at (\S+) \(/);
+    const cells = shared.rows.first();
+    assert.equal(await cells.locator("th .place > span").textContent(), of[1]);
+    assert.equal(await cells.locator("td").nth(1).textContent(), "same data");
+    assert.ok((await cells.locator("td").nth(3).textContent()).includes(of[3]));
+    assert.equal(await shared.bars.count(), await shared.rows.count());
     await page.close();
   },
 );
@@ -103,6 +112,11 @@ async function clickBox(page, place) {
 const linksOf = (page) =>
   page.locator("nav .links a").evaluateAll((all) => all.map((link) => link.getAttribute("href").slice(1)));
 
+const sharingOf = (page) => ({
+  rows: page.locator("#sharing .table tbody tr"),
+  bars: page.locator("#sharing .chart rect"),
+});
+
 /** The rows of both tables on aborts, and the bars of their chart. */
 const abortsOf = (page) => ({
   causes: page.locator("#aborts .table").first().locator("tbody tr"),
@@ -112,18 +126,28 @@ const abortsOf = (page) => ({
 
 test("sections follow the data, and the last one says what is not there", async () => {
   const { page } = await open(fileOf(profiles.sampled()));
-  assert.deepEqual(await linksOf(page), ["verdict", "time", "locks", "aborts", "calls", "threads", "about"]);
+  assert.deepEqual(await linksOf(page), [
+    "verdict",
+    "time",
+    "locks",
+    "aborts",
+    "sharing",
+    "calls",
+    "threads",
+    "about",
+  ]);
   assert.equal(await page.locator("#about li").count(), 0);
   await page.goto(fileOf(profiles.exact()));
   assert.deepEqual(await linksOf(page), ["verdict", "time", "locks", "about"]);
   assert.deepEqual(await page.locator("#about li").allTextContents(), [
     "Aborts by instruction: none were recorded.",
+    "Data that threads share: loads and stores were not sampled (elision record --accesses).",
     "Call paths: none were recorded.",
     "Commits and aborts by thread: no transactions were counted.",
   ]);
   await page.goto(fileOf(profiles.tooShort()));
   assert.deepEqual(await linksOf(page), ["verdict", "about"]);
-  assert.equal((await page.locator("#about li").allTextContents()).length, 4);
+  assert.equal((await page.locator("#about li").allTextContents()).length, 5);
   assert.equal(
     await page.locator("#verdict .sentence").textContent(),
     "The run was too short to say why: 12 samples.",
@@ -289,6 +313,47 @@ test("calls in transactions are boxes below that of the transaction", async () =
   await graph.getByRole("checkbox", { name: "conflict" }).uncheck();
   await page.keyboard.press("Tab");
   assert.ok((await graph.locator(".detail").textContent()).includes("3.10M cycles"));
+  await page.close();
+});
+
+test("shared data has its sentences, and a bar and a row for each", async () => {
+  const report = profiles.sampled();
+  const { heading, trust } = report.shared_data;
+  const { page } = await open(fileOf(report));
+  const { rows, bars } = sharingOf(page);
+  assert.deepEqual(await page.locator("#sharing .note").allTextContents(), [heading, trust]);
+  const insert = "HashTable::insertsrc/storage/hash_table.cc:120";
+  assert.deepEqual(await rows.allTextContents(), [
+    `table.size65${THIN}%same datastores at ${insert}stores at ${insert}812`,
+    `statistics+0x832${THIN}%false sharingstores at count_hitsrc/storage/statistics.cc:12loads at count_misssrc/storage/statistics.cc:19400`,
+    `many places3.0${THIN}%–––37`,
+  ]);
+  assert.deepEqual(await bars.locator("title").allTextContents(), [
+    `table.size, same data: 65${THIN}%`,
+    `statistics+0x8, false sharing: 32${THIN}%`,
+    `many places, not known: 3.0${THIN}%`,
+  ]);
+  await page.close();
+});
+
+test("only the data with most samples are listed, and the page says so", async () => {
+  const report = profiles.sampled();
+  const [row] = report.shared_data.rows;
+  report.shared_data.rows = Array.from({ length: 31 }, () => structuredClone(row));
+  const { page } = await open(fileOf(report));
+  const { rows, bars } = sharingOf(page);
+  assert.equal(await rows.count(), 20);
+  assert.equal(await bars.count(), 20);
+  assert.equal(await page.locator("#sharing .note").nth(1).textContent(), "The 20 largest of 31 shares:");
+  await page.close();
+});
+
+test("without data that threads share there are sentences alone", async () => {
+  const report = profiles.sampled();
+  report.shared_data.rows = [];
+  const { page } = await open(fileOf(report));
+  assert.equal(await page.locator("#sharing .note").count(), 2);
+  assert.equal(await page.locator("#sharing table, #sharing svg").count(), 0);
   await page.close();
 });
 

@@ -263,6 +263,49 @@ const ABORT_EVENTS = {
   ],
 };
 
+const INSERT = { name: "HashTable::insert", file: "src/storage/hash_table.cc", line: 120 };
+const SHARED_DATA = {
+  heading:
+    "The CPU sampled 41,200 loads and 18,300 stores, one in 1009 of a thread. 2.1 % of them met data that threads share: another thread was at their cache line less than 10 ms before, and one of the two stored. Of these:",
+  trust:
+    "Each of these shares is known to 3 points or better. A sample interrupts the program, and aborts the transaction that it finds.",
+  rows: [
+    {
+      title: "table.size",
+      data: { name: "table.size", address: 94356183257216 },
+      false_sharing: false,
+      earlier: INSERT,
+      earlier_stores: true,
+      later: INSERT,
+      later_stores: true,
+      samples: 812,
+      share: 0.65,
+    },
+    {
+      title: "statistics+0x8",
+      data: { name: "statistics+0x8", address: 94356183257288 },
+      false_sharing: true,
+      earlier: { name: "count_hit", file: "src/storage/statistics.cc", line: 12 },
+      earlier_stores: true,
+      later: { name: "count_miss", file: "src/storage/statistics.cc", line: 19 },
+      later_stores: false,
+      samples: 400,
+      share: 0.32,
+    },
+    {
+      title: "many places",
+      data: { name: "many places", address: 0 },
+      false_sharing: null,
+      earlier: { name: "many places" },
+      earlier_stores: false,
+      later: { name: "many places" },
+      later_stores: false,
+      samples: 37,
+      share: 0.03,
+    },
+  ],
+};
+
 /** By samples, under a design that elides. */
 export function sampled() {
   const paths = PATHS.flatMap(([state, lock, ms, functions]) =>
@@ -333,6 +376,7 @@ export function sampled() {
       LOCKS.map(({ title }) => title),
     ),
     abort_events: structuredClone(ABORT_EVENTS),
+    shared_data: structuredClone(SHARED_DATA),
   };
 }
 
@@ -406,6 +450,7 @@ export function exact() {
     threads: [],
     call_paths: null,
     abort_events: null,
+    shared_data: null,
   };
 }
 

@@ -41,11 +41,11 @@ def with_call_paths(profile):
 
 
 def page_of_aborts(elision, folder):
-    """A page with the CPU's samples of aborts, which the virtual machine's CPU takes, too; and what `report` prints with it."""
+    """A page with the CPU's samples of aborts and of accesses, which the virtual machine's CPU takes, too; and what `report` prints with it."""
     page, profile = folder / "aborts.html", folder / "aborts.profile"
     program = [elision.workload("aborts"), "--threads", 4, "--sections", 5000, "--cause", "true-sharing", "--every", 2]
     lock = ["--lock", "htm-5", "--wait", "spin"]
-    recorder = [elision.binary, "record", *lock, "--call-paths", "0", "--aborts", 13, "-o", profile, "--", *program]
+    recorder = [elision.binary, "record", *lock, "--call-paths", "0", "--aborts", 13, "--accesses", 997, "-o", profile, "--", *program]
     assert elision.vm(recorder, ["--machine", "xeon-e5-2697v4", *lock]).status == 0
     ending = run([elision.binary, "report", "--html", page, profile])
     assert ending.status == 0

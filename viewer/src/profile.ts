@@ -8,6 +8,7 @@ import { aborts, noAborts } from "./views/aborts";
 import { diagnosis, heading, time } from "./views/profile";
 import { locks } from "./views/profile_locks";
 import { saveButton } from "./views/repeat";
+import { noSharedData, sharedData } from "./views/shared_data";
 import { haveTransactions, threads } from "./views/threads";
 
 function calls({ call_paths: paths, threads: all }: ProfileReport): HTMLElement | null {
@@ -24,6 +25,7 @@ function missing(report: ProfileReport): string[] {
     why === null ? "Time and locks: the run tells too little, as the verdict says." : "",
     why?.locks.length === 0 ? "Locks: the program took none." : "",
     noAborts(report),
+    noSharedData(report),
     paths === null ? "Call paths: none were recorded." : "",
     haveTransactions(all) ? "" : "Commits and aborts by thread: no transactions were counted.",
   ].filter((line) => line !== "");
@@ -48,6 +50,7 @@ export function profilePage(report: ProfileReport): { head: HTMLElement; section
     time(report),
     locks(report),
     aborts(report),
+    sharedData(report),
     calls(report),
     haveTransactions(report.threads) ? threads(report) : null,
     about(report),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reports of `elision compare` and `elision report` as types. src/cli/show/report_json.cc, why_json.cc, paths_json.cc,
-// aborts_json.cc, src/cli/compare_origin.cc and report.cc write them.
+// aborts_json.cc, shared_data.cc, src/cli/compare_origin.cc and report.cc write them.
 
 export interface Range {
   median: number;
@@ -243,6 +243,27 @@ export interface ProfileReport {
   threads: Thread[];
   call_paths: CallPaths | null;
   abort_events: AbortEvents | { missing: string } | null; // missing: why they tell nothing, a clause
+  shared_data: SharedData | null; // null: loads and stores were not sampled
+}
+
+/** Accesses of two threads to one cache line, one of which stores. */
+export interface SharedRow {
+  title: string; // of the data
+  data: Place;
+  false_sharing: boolean | null; // null: many places
+  earlier: Place;
+  earlier_stores: boolean;
+  later: Place;
+  later_stores: boolean;
+  samples: number;
+  share: number; // of the samples that met another thread
+}
+
+/** What samples of loads and stores tell. The sentences are those of the text. */
+export interface SharedData {
+  heading: string;
+  trust: string;
+  rows: SharedRow[];
 }
 
 export function threadName({ id, name }: Thread): string {

@@ -128,7 +128,8 @@ json shared_data_json(const profile::Profile& profile) {
                  {"apart", events.apart},      {"rows", json::array()}};
   for (const SharedData& row : events.rows)
     result["rows"].push_back(
-        {{"data", data_json(row.data)},
+        {{"title", data_text(row)},
+         {"data", data_json(row.data)},
          {"lines", row.lines},
          {"false_sharing", profile::is_many(row.data) ? json(nullptr) : json(is_false_sharing(row))},
          {"earlier", place_json(row.earlier)},

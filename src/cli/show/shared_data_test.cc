@@ -70,6 +70,8 @@ TEST(SharedData, TableAndJsonHaveTheSame) {
   const nlohmann::json json = shared_data_json(with_accesses());
   EXPECT_FALSE(json["rows"][0]["false_sharing"]);
   EXPECT_TRUE(json["rows"][1]["false_sharing"]);
+  EXPECT_EQ(json["rows"][0]["title"], "counter");
+  EXPECT_EQ(json["rows"][1]["title"], "4 cache lines without names");
   EXPECT_EQ(json["rows"][1]["lines"], 4);
   EXPECT_EQ(json["rows"][0]["share"], 0.7);
 }
