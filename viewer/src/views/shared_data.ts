@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data that threads share, as the CPU's samples of loads and stores show them.
 import * as charts from "../charts";
-import { element, note, section } from "../dom";
+import { note, section } from "../dom";
 import { figure, legend } from "../figure";
 import * as format from "../format";
 import type { Place, ProfileReport, SharedData, SharedRow } from "../report";
@@ -20,14 +20,9 @@ export function noSharedData({ shared_data: data }: ProfileReport): string {
 const kindOf = ({ false_sharing: isFalse }: SharedRow) =>
   SHARING[isFalse === null ? "unknown" : isFalse ? "false-sharing" : "same-data"];
 
-/** "stores" or "loads", and where. */
+/** "stores at" or "loads at", and where. */
 function accessCell(place: Place, stores: boolean, isKnown: boolean): Cell {
-  if (!isKnown) return { text: "–" };
-  const word = stores ? "stores" : "loads";
-  return {
-    text: element("span", {}, element("small", {}, `${word} at `), placeCell(place).text),
-    key: place.name,
-  };
+  return isKnown ? placeCell(place, stores ? "stores at" : "loads at") : { text: "–" };
 }
 
 const isKnown = ({ false_sharing: isFalse }: SharedRow): boolean => isFalse !== null;
