@@ -6,7 +6,7 @@
 //             false-sharing  the same with a counter of the thread's own, beside those of others in one line
 //             instruction    the same with CPUID, which no transaction may execute
 //   --every   1: each section does; 0: none
-//   --inside  steps of a loop in each section, behind the increment
+//   --inside  steps of a loop in each section, behind the increment; sections with CPUID have no loop
 //
 // All other sections increment a counter on a line of the thread's own. At the end the counters must have the
 // number of all sections: else "LOST ..." and exit code 1.

@@ -114,26 +114,26 @@ TEST_F(ActivityLooksTest, OutcomeOfAnAttemptIsThatOfItsEnd) {
   file.slots[0].entries[7].lock = kLock;
   const std::filesystem::path path = directory_.path() / "0000.counters";
   file.write(path);
+  constexpr std::size_t kBytes = abi::kCountersHeaderBytes + 2 * abi::kCounterSlotBytes;
+  const int descriptor = open(path.c_str(), O_RDWR);
+  void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  close(descriptor);
   std::atomic<bool> ends{false};
   std::thread program([&] {
-    const int descriptor = open(path.c_str(), O_RDWR);
-    constexpr std::size_t kBytes = abi::kCountersHeaderBytes + 2 * abi::kCounterSlotBytes;
-    char* const memory =
-        static_cast<char*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0));
-    auto* const slot =
-        reinterpret_cast<abi::CounterSlot*>(memory + abi::kCountersHeaderBytes + abi::kCounterSlotBytes);
+    auto* const slot = reinterpret_cast<abi::CounterSlot*>(static_cast<char*>(memory) +
+                                                           abi::kCountersHeaderBytes + abi::kCounterSlotBytes);
     const auto count = [](std::uint64_t& counter) { __atomic_fetch_add(&counter, 1, __ATOMIC_SEQ_CST); };
     for (unsigned i = 0; !ends; ++i) {
       slot->activity.begin(abi::Activity::kAttempt, reinterpret_cast<const void*>(kLock), nullptr);
       for (int rounds = 0; rounds < 20'000; ++rounds) asm volatile("" : : "r"(rounds));
       count(i % 4 == 3 ? slot->entries[7].aborts[kConflict] : slot->entries[7].commits);
     }
-    munmap(memory, kBytes);
-    close(descriptor);
   });
   for (int i = 0; i < 2000; ++i) look();
   ends = true;
   program.join();
+  munmap(memory, kBytes);
   const profile::Profile profile = looks_.profile();
   const double aborted = time_in(profile.times, profile::State::kAborted);
   EXPECT_GT(aborted / profile.thread_ns(), 0.05);
