@@ -13,6 +13,7 @@
 
 #include "profile/inlined_frames.h"
 #include "profile/rust_names.h"
+#include "profile/variables.h"
 
 namespace elision::profile {
 namespace {
@@ -220,6 +221,7 @@ struct Names::DebugInformation {
 
   CompilationUnits units;
   InlinedFrames inlined;
+  Variables variables;
 };
 
 Names::Names(const std::string& memory_map, DebugFiles debug_files)
@@ -391,8 +393,18 @@ Place Names::data(std::uint64_t address) const {
   return place;
 }
 
-Place Names::place_in_file(std::uint64_t address) const {
+Place Names::part_of_data(std::uint64_t address) const {
   Place place = data(address);
+  std::uint64_t offset = 0;
+  if (place.name.empty() || symbol(address, offset, false).empty()) return place;
+  const std::string part =
+      debug_information_->variables.part(module_of(address), address - offset, offset);
+  if (!part.empty()) place.name += fmt::format("{} ({})", offset == 0 ? "+0x0" : "", part);
+  return place;
+}
+
+Place Names::place_in_file(std::uint64_t address, bool is_exact) const {
+  Place place = is_exact ? part_of_data(address) : data(address);
   if (!place.name.empty()) return place;
   place.name = in_file(address);
   place.is_in_file = !place.name.empty();

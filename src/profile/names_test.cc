@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -25,6 +26,28 @@ void rust_template() { asm volatile(""); }
 
 namespace elision::profile {
 namespace {
+
+struct Base {
+  long first = 0;
+};
+struct Entry : Base {
+  long key = 0;
+  struct {
+    int hits = 0, misses = 0;
+  } counts;
+  std::atomic<int> state{0};
+  union {
+    int word = 0;
+    char letters[4];
+  };
+  unsigned low : 4 = 0, high : 12 = 0;
+};
+Entry table[5][3];
+volatile std::uint64_t plain = 0;
+struct Only {
+  int a = 0;
+};
+Only only;
 
 /// A lock function: returns to where it was called.
 [[gnu::noinline]] const void* take() {
@@ -165,6 +188,36 @@ TEST_F(NamesTest, FunctionIsNamedWithoutItsSignature) {
 TEST_F(NamesTest, NameThatCouldBeAMangledTypeStays) {
   EXPECT_EQ(names_.data(reinterpret_cast<std::uint64_t>(&m)).name, "m");
   EXPECT_EQ(names_.data(reinterpret_cast<std::uint64_t>(&__dso_handle)).name, "");
+}
+
+TEST_F(NamesTest, DataHasTheMembersOfItsType) {
+  const auto name = [this](const volatile void* address) {
+    const std::string all = names_.part_of_data(reinterpret_cast<std::uint64_t>(address)).name;
+    EXPECT_EQ(all.find("elision::profile::"), 0u) << all;
+    return all.substr(18);
+  };
+  Entry& entry = table[2][1];
+  const auto offset = [](const void* address) {
+    const auto from = static_cast<const char*>(address) - reinterpret_cast<const char*>(table);
+    std::ostringstream text;
+    text << "table+0x" << std::hex << from;
+    return text.str();
+  };
+  EXPECT_EQ(name(&entry.counts.misses), offset(&entry.counts.misses) + " ([2][1].counts.misses)");
+  EXPECT_EQ(name(&entry.key), offset(&entry.key) + " ([2][1].key)");
+  EXPECT_EQ(name(&entry.first), offset(&entry.first) + " ([2][1].first)") << "of a base";
+  EXPECT_EQ(name(&entry.state), offset(&entry.state) + " ([2][1].state)") << "not its members";
+  EXPECT_EQ(name(&entry.word), offset(&entry.word) + " ([2][1].word)");
+  const char* const bits = entry.letters + sizeof entry.letters;
+  EXPECT_EQ(name(bits), offset(bits) + " ([2][1].low)");
+  const char* const inside = reinterpret_cast<const char*>(&entry.key) + 3;
+  EXPECT_EQ(name(inside), offset(inside) + " ([2][1].key)");
+  EXPECT_EQ(name(table), "table+0x0 ([0][0].first)");
+  EXPECT_EQ(name(&plain), "plain");
+  EXPECT_EQ(name(&only), "only+0x0 (a)");
+  const auto at = reinterpret_cast<std::uint64_t>(&entry.key);
+  EXPECT_EQ(names_.place_in_file(at, false).name, "elision::profile::" + offset(&entry.key));
+  EXPECT_EQ(names_.place_in_file(at, true).name, "elision::profile::" + offset(&entry.key) + " ([2][1].key)");
 }
 
 TEST_F(NamesTest, AddressThatIsNoCodeHasNoPlace) {

@@ -106,7 +106,7 @@ AccessEvents SharedDataAccount::events(ProcessImages& images) const {
   for (const auto& [key, row] : rows_) {
     SharedData one;
     if (key.line != 0) {
-      one = {images[key.image].names_by_servers().data(row.address), code(key.image, key.earlier),
+      one = {images[key.image].names_by_servers().part_of_data(row.address), code(key.image, key.earlier),
              code(key.image, key.later)};
       one.data.address = row.address;
     }

@@ -67,15 +67,15 @@ def test_defect_is_named_and_goes_away(diagnose, kind, machine, threads, code, s
 def test_counter_behind_a_small_lock_is_no_part_of_the_lock(diagnose):
     diagnosis, _ = diagnose("beside-lock", BROADWELL, 8, 1)
     found = {finding["code"]: finding["sentence"] for finding in diagnosis["findings"]}
-    assert "counted+0x4: a look at the lock beside it against " in found["true-sharing"], diagnosis
+    assert "counted+0x4 (count): a look at the lock beside it against " in found["true-sharing"], diagnosis
 
 
 @pytest.mark.parametrize("first_seed", [1, 7])
 def test_data_of_one_thread_beside_the_lock_end_all_transactions(diagnose, first_seed):
     diagnosis, steps = diagnose("owner-beside-lock", BROADWELL, 8, first_seed)
     found = {finding["code"]: finding["sentence"] for finding in diagnosis["findings"]}
-    assert "write counted+0x4, which is in the cache line of the lock" in found["data-at-lock"], diagnosis
-    assert "Move counted+0x4 out of the cache line of its lock" in steps_text(steps), steps
+    assert "write counted+0x4 (count), which is in the cache line of the lock" in found["data-at-lock"], diagnosis
+    assert "Move counted+0x4 (count) out of the cache line of its lock" in steps_text(steps), steps
     without, _ = diagnose("owner-beside-lock", BROADWELL, 8, first_seed, "without")
     assert "data-at-lock" not in {finding["code"] for finding in without["findings"]}, without
 

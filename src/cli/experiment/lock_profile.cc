@@ -226,13 +226,15 @@ void name_places(Profile& profile, const profile::Names& names) {
     skip_wrappers(lock);
     keep_other_sites_of_users(lock);
     for (profile::Conflict& conflict : lock.conflicts) {
-      conflict.data = names.place_in_file(conflict.data.address);
+      // Of an access that is not known, the address is that of the line.
+      const bool is_exact = conflict.counts.unknown < conflict.counts.count;
+      conflict.data = names.place_in_file(conflict.data.address, is_exact);
       conflict.victim = conflict.at_lock ? profile::Place{0, "a look at the lock beside it"}
                                          : in_conflict(conflict.victim.address);
       conflict.other = in_conflict(conflict.other.address);
     }
     for (profile::LineWait& wait : lock.line_waits) {
-      wait.data = names.place_in_file(wait.data.address);
+      wait.data = names.place_in_file(wait.data.address, true);
       wait.site = in_conflict(wait.site.address);
     }
     lock.conflicts = profile::by_place(std::move(lock.conflicts), lock.conflicts_seen.count);

@@ -41,24 +41,34 @@ std::string words_of(State state) {
   }
 }
 
-/// Whether a function is one of the program's own with a name: not of the C++ library, a lock's wrapper or a
-/// lambda.
+/// Whether a function is one of the program's own: not of the C++ library or a lock's wrapper.
 bool is_programs_own(const profile::Place& function) {
   const std::string& name = function.name;
   return !name.empty() && !name.starts_with("std::") && !name.starts_with("_") && name != "start_thread" &&
-         name.find("+0x") == std::string::npos && name.find("operator()") == std::string::npos &&
-         !profile::is_lock_wrapper(name);
+         name.find("+0x") == std::string::npos && !profile::is_lock_wrapper(name);
 }
 
-/// "push(), called by handle(), run()".
-std::string calls_text(const Profile& profile, const std::vector<std::uint32_t>& frames) {
-  constexpr std::size_t kMost = 5;
+bool is_lambda(const profile::Place& function) {
+  return function.name.find("operator()") != std::string::npos;
+}
+
+/// Names of the program's own functions, the innermost first.
+std::vector<std::string> own_functions(const Profile& profile, const std::vector<std::uint32_t>& frames,
+                                       bool with_lambdas) {
   std::vector<std::string> names;
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     const profile::Place& function = profile.frames[*frame];
-    if (is_programs_own(function) && (names.empty() || names.back() != function.name))
-      names.push_back(function.name);
+    if (!is_programs_own(function) || (!with_lambdas && is_lambda(function))) continue;
+    if (names.empty() || names.back() != function.name) names.push_back(function.name);
   }
+  return names;
+}
+
+/// "push(), called by handle(), run()". Lambdas are left out unless there is nothing else.
+std::string calls_text(const Profile& profile, const std::vector<std::uint32_t>& frames) {
+  constexpr std::size_t kMost = 5;
+  std::vector<std::string> names = own_functions(profile, frames, false);
+  if (names.empty()) names = own_functions(profile, frames, true);
   if (names.empty()) return "in functions without a name of the program's own";
   std::string text = names.front();
   for (std::size_t i = 1; i < std::min(names.size(), kMost); ++i)

@@ -39,6 +39,13 @@ TEST_F(PathsText, HasTheProgramsOwnFunctions) {
             "  30 % waiting for queue_lock: push(), called by handle(), main\n");
 }
 
+TEST_F(PathsText, LambdaIsNamedIfThereIsNothingElse) {
+  add(State::kSection, {1, 3, 5}, 10);
+  EXPECT_EQ(paths_text(profile_, kMost, kPlain),
+            "Call paths at locks, from 1 samples:\n"
+            "  100 % holding queue_lock: run()::{lambda()#1}::operator()()\n");
+}
+
 TEST_F(PathsText, AddsPathsThatDifferInOthersFunctions) {
   add(State::kSection, {0, 2}, 10);
   add(State::kFallback, {0, 1, 2}, 20);
