@@ -66,8 +66,8 @@ double IndependentSamples::most_for_attempts(double part) const {
   const double known = attempts_known(), attempts = part_in_attempts(), share = part * attempts;
   if (known == 0 || attempts == 0) return samples_;
   if (share == 0 || share == 1) return std::min(samples_, known / attempts);  // the limit of what follows
-  const double variance_of_product = part * part * attempts * (1 - attempts) / samples_ +
-                                     attempts * attempts * part * (1 - part) / known;
+  const double variance_of_product =
+      part * part * attempts * (1 - attempts) / samples_ + attempts * attempts * part * (1 - part) / known;
   return std::min(samples_, share * (1 - share) / variance_of_product);
 }
 

@@ -47,7 +47,7 @@ class IndependentSamples {
   double variance(const Kinds& weights) const;
 
   double looks_ = 0, samples_ = 0;
-  Kinds counts_{};                       // of threads, over looks
+  Kinds counts_{};                        // of threads, over looks
   std::array<Kinds, kKinds> products_{};  // of two counts of a look, over looks
 };
 

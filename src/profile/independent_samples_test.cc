@@ -130,8 +130,8 @@ TEST(IndependentSamples, OnlyKnownAttemptsTellThatNoneAborts) {
   EXPECT_NEAR(samples.estimate(0)[kCommitted], 10, 1e-6);
 }
 
-/// The outcomes of `unknown_of_10` of ten attempts are not known. Threads of a look agree whether they attempt
-/// or are outside of locks, and often whether they abort.
+/// The outcomes of `unknown_of_10` of ten attempts are not known. Threads of a look agree whether they
+/// attempt or are outside of locks, and often whether they abort.
 TEST(IndependentSamples, IntervalsHoldWhereAttemptsAreUnknown) {
   constexpr int kRuns = 2000, kLooks = 300;
   constexpr double kFewestThatHold = 0.95 - 3.72 * 0.0049, kAbort = 0.3, kAttempt = 0.5;

@@ -70,8 +70,8 @@ bool block_in(Dwarf_Die& die, Dwarf_Addr pc, Dwarf_Die& block) {
 
 }  // namespace
 
-/// The functions of a compilation unit, from one walk through its dies: libdw walks through them anew for each
-/// question about one of them, and units of C++ have hundreds of thousands.
+/// The functions of a compilation unit, from one walk through its dies: libdw walks through them anew for
+/// each question about one of them, and units of C++ have hundreds of thousands.
 class InlinedFrames::Unit {
  public:
   explicit Unit(Dwarf_Die& unit) {
@@ -110,7 +110,8 @@ class InlinedFrames::Unit {
 
   void add_functions(Dwarf_Die& around, std::uint32_t scope, unsigned depth) {
     Dwarf_Die die;
-    for (int end = dwarf_child(&around, &die); end == 0 && dies_ < kMostDies; end = dwarf_siblingof(&die, &die)) {
+    for (int end = dwarf_child(&around, &die); end == 0 && dies_ < kMostDies;
+         end = dwarf_siblingof(&die, &die)) {
       ++dies_;
       const int tag = dwarf_tag(&die);
       if (!has_functions(tag)) continue;

@@ -397,8 +397,7 @@ Place Names::part_of_data(std::uint64_t address) const {
   Place place = data(address);
   std::uint64_t offset = 0;
   if (place.name.empty() || symbol(address, offset, false).empty()) return place;
-  const std::string part =
-      debug_information_->variables.part(module_of(address), address - offset, offset);
+  const std::string part = debug_information_->variables.part(module_of(address), address - offset, offset);
   if (!part.empty()) place.name += fmt::format("{} ({})", offset == 0 ? "+0x0" : "", part);
   return place;
 }

@@ -80,8 +80,8 @@ class Names {
   Place data(std::uint64_t address) const;
   /// data() with the part of the variable, as far as its type is known: "accounts+0x6c0 ([27].balance)".
   Place part_of_data(std::uint64_t address) const;
-  /// part_of_data(), or in_file() for a variable without a name. `is_exact`: the address is not that of a whole
-  /// cache line, else no part is named.
+  /// part_of_data(), or in_file() for a variable without a name. `is_exact`: the address is not that of a
+  /// whole cache line, else no part is named.
   Place place_in_file(std::uint64_t address, bool is_exact) const;
 
   /// The functions that the code at `address` is of, the outermost first: one, and those that the compiler

@@ -144,7 +144,8 @@ class Finder {
 
   void look_in(Dwarf_Die& around, unsigned depth = 0) {
     Dwarf_Die die;
-    for (int end = dwarf_child(&around, &die); end == 0 && dies_ < kMostDies; end = dwarf_siblingof(&die, &die)) {
+    for (int end = dwarf_child(&around, &die); end == 0 && dies_ < kMostDies;
+         end = dwarf_siblingof(&die, &die)) {
       ++dies_;
       const int tag = dwarf_tag(&die);
       if (tag == DW_TAG_variable) add(die);
@@ -170,7 +171,8 @@ class Finder {
     if (operation.atom == DW_OP_addr) return true;
     Dwarf_Attribute in_table;
     return (operation.atom == DW_OP_addrx || operation.atom == DW_OP_GNU_addr_index) &&
-           dwarf_getlocation_attr(&location, &operation, &in_table) == 0 && dwarf_formaddr(&in_table, &at) == 0;
+           dwarf_getlocation_attr(&location, &operation, &in_table) == 0 &&
+           dwarf_formaddr(&in_table, &at) == 0;
   }
 
   Types& types_;

@@ -121,8 +121,8 @@ TEST_F(ActivityLooksTest, OutcomeOfAnAttemptIsThatOfItsEnd) {
   close(descriptor);
   std::atomic<bool> ends{false};
   std::thread program([&] {
-    auto* const slot = reinterpret_cast<abi::CounterSlot*>(static_cast<char*>(memory) +
-                                                           abi::kCountersHeaderBytes + abi::kCounterSlotBytes);
+    auto* const slot = reinterpret_cast<abi::CounterSlot*>(
+        static_cast<char*>(memory) + abi::kCountersHeaderBytes + abi::kCounterSlotBytes);
     const auto count = [](std::uint64_t& counter) { __atomic_fetch_add(&counter, 1, __ATOMIC_SEQ_CST); };
     for (unsigned i = 0; !ends; ++i) {
       slot->activity.begin(abi::Activity::kAttempt, reinterpret_cast<const void*>(kLock), nullptr);
