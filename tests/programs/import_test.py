@@ -44,7 +44,7 @@ def test_aborts_and_call_paths(elision, record, imported, folder):
     assert "conflict" in events["by_cause"]
     assert any(row["place"]["name"] == "share()" for row in events["rows"])
     # A sample aborts the transaction that it interrupts, and shows its fallback, which the loop of sections has called.
-    assert "run<...>::operator()()" in {frame.get("name") for frame in profile["frames"]}
+    assert "workloads::TimedSections::run<...>::operator()()" in {frame.get("name") for frame in profile["frames"]}
     assert sum(path["samples"] for path in profile["paths"]) > 100
     assert "aborts" in {thread["name"] for thread in profile["threads"]}
     text = run([elision.binary, "report", folder / "profile"]).stdout
