@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which compilation unit an address is of, by DWARF. libdwfl knows it by .debug_aranges alone, which clang
-// does not write.
+// Which compilation unit an address is of, by DWARF. libdwfl knows it by .debug_aranges alone, in which the
+// units of clang are missing.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -35,7 +35,7 @@ class CompilationUnits {
 
   static Ranges ranges_of(Dwarf* debug_information);
 
-  std::map<Dwarf*, Ranges> ranges_;  // of modules in which libdwfl did not find an address
+  std::map<Dwarf*, Ranges> ranges_;  // of modules in which libdwfl did not find a unit
 };
 
 }  // namespace elision::profile

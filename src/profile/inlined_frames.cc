@@ -9,30 +9,18 @@
 #include <iterator>
 #include <unordered_map>
 
+#include "profile/dwarf_attributes.h"
 #include "profile/names.h"
 
 namespace elision::profile {
 namespace {
 
-std::uint32_t number_of(Dwarf_Die& die, unsigned attribute) {
-  Dwarf_Attribute found;
-  Dwarf_Word value = 0;
-  return dwarf_formudata(dwarf_attr(&die, attribute, &found), &value) == 0 ? static_cast<std::uint32_t>(value)
-                                                                           : 0;
-}
-
-/// The die behind an attribute, or `die` itself.
-Dwarf_Die referred(Dwarf_Die& die, unsigned attribute) {
-  Dwarf_Attribute found;
-  Dwarf_Die other;
-  return dwarf_formref_die(dwarf_attr(&die, attribute, &found), &other) != nullptr ? other : die;
-}
-
 /// Where `inlined` was called. The frame around it is there.
 void add_call(InlinedFrame& frame, Dwarf_Die& inlined, Dwarf_Files* files) {
-  const char* const file = dwarf_filesrc(files, number_of(inlined, DW_AT_call_file), nullptr, nullptr);
+  const char* const file =
+      dwarf_filesrc(files, number_of(inlined, DW_AT_call_file).value_or(0), nullptr, nullptr);
   frame.file = file != nullptr ? file : "";
-  frame.line = number_of(inlined, DW_AT_call_line);
+  frame.line = static_cast<std::uint32_t>(number_of(inlined, DW_AT_call_line).value_or(0));
 }
 
 bool is_system_header(const std::string& file) {
@@ -94,9 +82,12 @@ class InlinedFrames::Unit {
   }
 
   /// The names of what surrounds a function, each with "::".
-  const std::string& scope_of(const Dwarf_Die& function) const {
+  std::string scope_of(const Dwarf_Die& function) const {
     const auto found = scope_of_.find(function.addr);
-    return scopes_[found != scope_of_.end() ? found->second : 0];
+    std::string names;
+    for (std::uint32_t at = found != scope_of_.end() ? found->second : 0; at != 0; at = scopes_[at].around)
+      names = std::string(scopes_[at].name) + "::" + names;
+    return names;
   }
 
  private:
@@ -104,8 +95,13 @@ class InlinedFrames::Unit {
     Dwarf_Addr begin, end;
     Dwarf_Die die;
   };
+  struct Scope {
+    std::uint32_t around;  // index of the scope around it; 0: none
+    const char* name;      // in the file
+  };
   // Files may hold anything.
   static constexpr std::size_t kMostDies = std::size_t{1} << 26;
+  static constexpr std::size_t kMostRanges = std::size_t{1} << 22;
   static constexpr unsigned kDeepest = 256;
 
   void add_functions(Dwarf_Die& around, std::uint32_t scope, unsigned depth) {
@@ -123,22 +119,25 @@ class InlinedFrames::Unit {
 
   /// Returns the scope of its declaration.
   std::uint32_t add_function(Dwarf_Die& die, std::uint32_t scope) {
-    const auto declared = scope_of_.find(referred(die, DW_AT_specification).addr);
-    if (declared != scope_of_.end()) scope = declared->second;
+    if (const auto declaration = referred(die, DW_AT_specification)) {
+      const auto declared = scope_of_.find(declaration->addr);
+      if (declared != scope_of_.end()) scope = declared->second;
+    }
     scope_of_.emplace(die.addr, scope);
     Dwarf_Addr base = 0, begin = 0, end = 0;
-    for (std::ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0;)
+    for (std::ptrdiff_t at = 0;
+         functions_.size() < kMostRanges && (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0;)
       functions_.push_back({begin, end, die});
     return scope;
   }
 
   std::uint32_t scope_within(std::uint32_t scope, const char* name) {
     if (name == nullptr) return scope;
-    scopes_.push_back(scopes_[scope] + name + "::");
+    scopes_.push_back({scope, name});
     return static_cast<std::uint32_t>(scopes_.size() - 1);
   }
 
-  std::vector<std::string> scopes_{""};
+  std::vector<Scope> scopes_{{0, ""}};
   std::unordered_map<const void*, std::uint32_t> scope_of_;  // by the address of a function's die
   std::vector<Function> functions_;                          // by their begin
   std::size_t dies_ = 0;
@@ -155,8 +154,8 @@ InlinedFrames::Unit& InlinedFrames::unit_of(Dwarf_Die& unit) {
 
 /// The names of what surrounds the declaration of `function`.
 std::string InlinedFrames::scope_of(Dwarf_Die& function) {
-  Dwarf_Die origin = referred(function, DW_AT_abstract_origin);
-  Dwarf_Die declaration = referred(origin, DW_AT_specification);
+  Dwarf_Die origin = referred(function, DW_AT_abstract_origin).value_or(function);
+  Dwarf_Die declaration = referred(origin, DW_AT_specification).value_or(origin);
   Dwarf_Die unit;
   return dwarf_diecu(&declaration, &unit, nullptr, nullptr) != nullptr ? unit_of(unit).scope_of(declaration)
                                                                        : "";

@@ -402,8 +402,8 @@ Place Names::part_of_data(std::uint64_t address) const {
   return place;
 }
 
-Place Names::place_in_file(std::uint64_t address, bool is_exact) const {
-  Place place = is_exact ? part_of_data(address) : data(address);
+Place Names::place_in_file(std::uint64_t address, Known known) const {
+  Place place = known == Known::kAddress ? part_of_data(address) : data(address);
   if (!place.name.empty()) return place;
   place.name = in_file(address);
   place.is_in_file = !place.name.empty();

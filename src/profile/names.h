@@ -78,11 +78,13 @@ class Names {
   Place lock_call(std::uint64_t address) const;
   /// Data: "name" or "name+0x8" of a variable; empty for heap and stack.
   Place data(std::uint64_t address) const;
-  /// data() with the part of the variable, as far as its type is known: "accounts+0x6c0 ([27].balance)".
+  /// data() with the part of the variable, as far as its type is known: "accounts+0x6c0 ([27].balance)". The
+  /// variable's name ends at "+0x", which is there for the first part, too.
   Place part_of_data(std::uint64_t address) const;
-  /// part_of_data(), or in_file() for a variable without a name. `is_exact`: the address is not that of a
-  /// whole cache line, else no part is named.
-  Place place_in_file(std::uint64_t address, bool is_exact) const;
+  enum class Known : std::uint8_t { kAddress, kLine };
+  /// The same, or in_file() for a variable without a name. With kLine only the cache line is known that
+  /// begins at `address`, and no part is named.
+  Place place_in_file(std::uint64_t address, Known known) const;
 
   /// The functions that the code at `address` is of, the outermost first: one, and those that the compiler
   /// merged into it, each with the path of its source and the line of the code or of the call.

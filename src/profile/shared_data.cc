@@ -78,6 +78,7 @@ void SharedDataAccount::add(const PerfSample& sample, bool stores, ProcessImages
     if (rows_.size() >= kMostRows && !rows_.contains(key)) key = {};
     Sums& row = rows_[key];
     if (row.samples == 0) row.address = key.line != 0 ? sample.address : 0;
+    row.one_address &= row.address == sample.address;
     ++row.samples;
     row.apart += same == nullptr ? 1 : 0;
   }
@@ -106,8 +107,9 @@ AccessEvents SharedDataAccount::events(ProcessImages& images) const {
   for (const auto& [key, row] : rows_) {
     SharedData one;
     if (key.line != 0) {
-      one = {images[key.image].names_by_servers().part_of_data(row.address), code(key.image, key.earlier),
-             code(key.image, key.later)};
+      const Names& names = images[key.image].names_by_servers();
+      one = {row.one_address ? names.part_of_data(row.address) : names.data(row.address),
+             code(key.image, key.earlier), code(key.image, key.later)};
       one.data.address = row.address;
     }
     one.earlier_stores = key.earlier_stores;

@@ -88,6 +88,7 @@ class SharedDataAccount {
   };
   struct Sums {
     std::uint64_t address = 0;  // of the first sample
+    bool one_address = true;    // all samples have it
     double samples = 0, apart = 0;
   };
 

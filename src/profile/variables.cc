@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/variables.h"
 
-#include <dwarf.h>
-
 #include <cctype>
+#include <optional>
 #include <vector>
+
+#include "profile/dwarf_attributes.h"
 
 namespace elision::profile {
 namespace {
@@ -12,11 +13,6 @@ namespace {
 // Files may hold anything.
 constexpr std::size_t kMostDies = std::size_t{1} << 24;
 constexpr unsigned kDeepest = 32;
-
-bool has_type(Dwarf_Die& die, Dwarf_Die& type) {
-  Dwarf_Attribute attribute;
-  return dwarf_formref_die(dwarf_attr_integrate(&die, DW_AT_type, &attribute), &type) != nullptr;
-}
 
 /// The type behind names and qualifiers; false: there is none.
 bool strip(Dwarf_Die& type) {
@@ -26,9 +22,9 @@ bool strip(Dwarf_Die& type) {
       case DW_TAG_volatile_type:
       case DW_TAG_atomic_type:
       case DW_TAG_restrict_type: {
-        Dwarf_Die behind;
-        if (!has_type(type, behind)) return false;
-        type = behind;
+        const auto behind = type_of(type);
+        if (!behind) return false;
+        type = *behind;
         break;
       }
       default:
@@ -42,21 +38,14 @@ std::uint64_t size_of(Dwarf_Die& type) {
   return dwarf_aggregate_size(&type, &size) == 0 ? size : 0;
 }
 
-/// A number that an attribute of `die` has; `missing`: it has none.
-std::uint64_t number_of(Dwarf_Die& die, unsigned name, std::uint64_t missing) {
-  Dwarf_Attribute attribute;
-  Dwarf_Word value = 0;
-  return dwarf_formudata(dwarf_attr_integrate(&die, name, &attribute), &value) == 0 ? value : missing;
-}
-
 /// Elements in each dimension of an array, the outermost first; 0: not known.
 std::vector<std::uint64_t> dimensions_of(Dwarf_Die& array) {
   std::vector<std::uint64_t> dimensions;
   Dwarf_Die range;
   for (int end = dwarf_child(&array, &range); end == 0; end = dwarf_siblingof(&range, &range)) {
     if (dwarf_tag(&range) != DW_TAG_subrange_type) continue;
-    const std::uint64_t last = number_of(range, DW_AT_upper_bound, ~std::uint64_t{0});
-    dimensions.push_back(number_of(range, DW_AT_count, last + 1));
+    const auto count = number_of(range, DW_AT_count), last = number_of(range, DW_AT_upper_bound);
+    dimensions.push_back(count ? *count : last ? *last + 1 : 0);
   }
   return dimensions;
 }
@@ -76,61 +65,88 @@ bool is_reserved(const char* name) {
   return name[0] == '_' && (name[1] == '_' || std::isupper(static_cast<unsigned char>(name[1])) != 0);
 }
 
-/// Where a member begins, in bytes, if it is one of each object.
-bool place_of(Dwarf_Die& member, bool in_union, std::uint64_t& begin) {
-  constexpr std::uint64_t kNone = ~std::uint64_t{0};
-  begin = number_of(member, DW_AT_data_member_location, kNone);
-  if (begin != kNone) return true;
-  const std::uint64_t bit = number_of(member, DW_AT_data_bit_offset, kNone);
-  begin = bit != kNone ? bit / 8 : 0;
-  Dwarf_Attribute attribute;
-  return bit != kNone || (in_union && dwarf_attr(&member, DW_AT_declaration, &attribute) == nullptr);
+bool is_class(Dwarf_Die& type) {
+  const int tag = dwarf_tag(&type);
+  return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
 
-/// The member or base of `type` at `offset`, which becomes that in it; false: none has that place.
-bool member_at(Dwarf_Die& type, std::uint64_t& offset, Dwarf_Die& found) {
+struct Span {
+  std::uint64_t begin = 0, end = 0;  // bytes in the object
+};
+
+/// Where a member or base lies, if it is one of each object.
+std::optional<Span> span_of(Dwarf_Die& member, bool in_union) {
+  auto type = type_of(member);
+  if (!type || !strip(*type)) return std::nullopt;
+  const auto bits = number_of(member, DW_AT_bit_size), first = number_of(member, DW_AT_data_bit_offset);
+  if (bits) {  // older compilers say where a bit-field lies in another way
+    if (!first) return std::nullopt;
+    return Span{*first / 8, (*first + *bits + 7) / 8};
+  }
+  Dwarf_Attribute found;
+  const bool is_one = in_union && dwarf_attr(&member, DW_AT_declaration, &found) == nullptr;
+  const auto begin = first ? std::optional(*first / 8) : number_of(member, DW_AT_data_member_location);
+  if (!begin && !is_one) return std::nullopt;
+  return Span{begin.value_or(0), begin.value_or(0) + size_of(*type)};
+}
+
+/// A class without data has a byte, which others may use.
+bool is_empty(Dwarf_Die& type, unsigned depth = 0) {
+  Dwarf_Die member;
+  if (!is_class(type) || depth == kDeepest) return false;
+  const bool is_union = dwarf_tag(&type) == DW_TAG_union_type;
+  for (int end = dwarf_child(&type, &member); end == 0; end = dwarf_siblingof(&member, &member)) {
+    const int tag = dwarf_tag(&member);
+    if (tag != DW_TAG_member && tag != DW_TAG_inheritance) continue;
+    auto own = type_of(member);
+    if (span_of(member, is_union) && own && strip(*own) && !is_empty(*own, depth + 1)) return false;
+  }
+  return true;
+}
+
+/// The member or base of `type` at `offset`, which becomes that in it. Nothing: none has that place, or
+/// several have.
+std::optional<Dwarf_Die> member_at(Dwarf_Die& type, std::uint64_t& offset) {
   const bool in_union = dwarf_tag(&type) == DW_TAG_union_type;
-  // An empty base may lie where a member is.
-  for (const int wanted : {DW_TAG_member, DW_TAG_inheritance})
-    for (int end = dwarf_child(&type, &found); end == 0; end = dwarf_siblingof(&found, &found)) {
-      std::uint64_t begin = 0;
-      Dwarf_Die own;
-      if (dwarf_tag(&found) != wanted || !place_of(found, in_union, begin) || !has_type(found, own)) continue;
-      if (offset < begin || offset - begin >= size_of(own)) continue;
-      offset -= begin;
-      return true;
-    }
-  return false;
+  std::optional<Dwarf_Die> found;
+  std::uint64_t begin = 0;
+  Dwarf_Die member;
+  for (int end = dwarf_child(&type, &member); end == 0; end = dwarf_siblingof(&member, &member)) {
+    const int tag = dwarf_tag(&member);
+    if (tag != DW_TAG_member && tag != DW_TAG_inheritance) continue;
+    const auto span = span_of(member, in_union);
+    if (!span || offset < span->begin || offset >= span->end) continue;
+    auto own = type_of(member);
+    if (own && strip(*own) && is_empty(*own)) continue;
+    if (found) return std::nullopt;
+    found = member;
+    begin = span->begin;
+  }
+  if (found) offset -= begin;
+  return found;
 }
 
 std::string part_of(Dwarf_Die type, std::uint64_t offset) {
   std::string text;
   for (unsigned depth = 0; depth < kDeepest && strip(type); ++depth) {
-    Dwarf_Die inner;
-    switch (dwarf_tag(&type)) {
-      case DW_TAG_array_type: {
-        const std::uint64_t size = has_type(type, inner) ? size_of(inner) : 0;
-        const std::string indices = size != 0 ? indices_of(offset / size, dimensions_of(type)) : "";
-        if (indices.empty()) return text;
-        text += indices;
-        offset %= size;
-        break;
-      }
-      case DW_TAG_structure_type:
-      case DW_TAG_class_type:
-      case DW_TAG_union_type: {
-        Dwarf_Die member;
-        if (!member_at(type, offset, member)) return text;
-        const char* const name = dwarf_tag(&member) == DW_TAG_member ? dwarf_diename(&member) : nullptr;
-        if (name != nullptr && is_reserved(name)) return text;
-        if (name != nullptr) text += (text.empty() ? "" : ".") + std::string(name);
-        if (!has_type(member, inner)) return text;
-        break;
-      }
-      default:
-        return text;
+    std::optional<Dwarf_Die> inner;
+    if (dwarf_tag(&type) == DW_TAG_array_type) {
+      inner = type_of(type);
+      const std::uint64_t size = inner ? size_of(*inner) : 0;
+      const std::string indices = size != 0 ? indices_of(offset / size, dimensions_of(type)) : "";
+      if (indices.empty()) return text;
+      text += indices;
+      offset %= size;
+    } else if (is_class(type)) {
+      std::optional<Dwarf_Die> member = member_at(type, offset);
+      if (!member) return text;
+      const char* const name = dwarf_tag(&*member) == DW_TAG_member ? dwarf_diename(&*member) : nullptr;
+      if (name != nullptr && is_reserved(name)) return text;
+      if (name != nullptr) text += (text.empty() ? "" : ".") + std::string(name);
+      inner = type_of(*member);
     }
-    type = inner;
+    if (!inner) return text;
+    type = *inner;
   }
   return text;
 }
@@ -159,10 +175,10 @@ class Finder {
     Dwarf_Op* operations = nullptr;
     std::size_t count = 0;
     Dwarf_Addr at = 0;
-    Dwarf_Die type;
-    if (dwarf_getlocation(dwarf_attr(&variable, DW_AT_location, &location), &operations, &count) == 0 &&
-        count == 1 && address_in(location, operations[0], at) && has_type(variable, type))
-      types_.emplace(at, type);
+    if (dwarf_getlocation(dwarf_attr(&variable, DW_AT_location, &location), &operations, &count) != 0 ||
+        count != 1 || !address_in(location, operations[0], at))
+      return;
+    if (const auto type = type_of(variable)) types_.emplace(at, *type);
   }
 
   /// The address that an operation pushes, itself or by its number in the unit's table.
@@ -189,9 +205,9 @@ std::string Variables::part(Dwfl_Module* module, std::uint64_t address, std::uin
   if (is_new) {
     Finder finder(known->second);
     Dwarf_CU* unit = nullptr;
-    Dwarf_Die die;
-    while (dwarf_get_units(debug_information, unit, &unit, nullptr, nullptr, &die, nullptr) == 0)
-      finder.look_in(die);
+    Dwarf_Die die, split;
+    while (dwarf_get_units(debug_information, unit, &unit, nullptr, nullptr, &die, &split) == 0)
+      finder.look_in(split.addr != nullptr ? split : die);  // what is in a file of its own
   }
   const auto found = known->second.find(address - bias);
   return found != known->second.end() ? part_of(found->second, offset) : "";

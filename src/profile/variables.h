@@ -17,8 +17,9 @@ namespace elision::profile {
 class Variables {
  public:
   /// "[27].balance": the part that lies `offset` bytes behind the start of the variable at `address`. Empty
-  /// if the variable has no parts or is not known. Members with names that are reserved for compilers and
-  /// libraries are not told apart. `module`: null is a module without debug information.
+  /// if the variable has no parts or is not known. Members of a union that overlap, bit-fields in one byte,
+  /// and members with names that are reserved for compilers and libraries are not told apart. `module`: null
+  /// is a module without debug information.
   std::string part(Dwfl_Module* module, std::uint64_t address, std::uint64_t offset);
 
  private:

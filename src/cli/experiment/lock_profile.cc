@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "abi/counters_reader.h"
+#include "base/units.h"
 #include "profile/call_paths.h"
 #include "profile/conflicts.h"
 #include "profile/names.h"
@@ -44,6 +45,15 @@ profile::Place code_in_conflict(const profile::Names& names, std::uint64_t addre
   if (address == 0) return {0, "an unknown access"};
   if (names.is_in_lock_library(address)) return {address, "a lock operation"};
   return names.code(address);
+}
+
+using Known = profile::Names::Known;
+
+/// Conflicts with an access that is not known, or with a prefetch, may have the address of the line.
+Known known_of(const profile::Conflict& conflict) {
+  const bool is_line = conflict.data.address % kLineBytes == 0 &&
+                       conflict.counts.unknown + conflict.counts.prefetched >= conflict.counts.count;
+  return is_line ? Known::kLine : Known::kAddress;
 }
 
 /// The call site becomes the innermost call outside of functions that take locks for others, if there is one.
@@ -168,11 +178,13 @@ Profile LockSamples::profile(double thread_ns, const LockCountsByAddress& counts
     lock.holds_ns = ns * static_cast<double>(samples.held) + time_in(lock.times, State::kAttempt);
     profile.locks.push_back(lock);
   }
-  const double aborted = time_in(profile.times, State::kAborted);
-  const double in_attempts = aborted + time_in(profile.times, State::kAttempt);
+  std::vector<profile::IndependentSamples::Attempts> attempts;
+  for (const auto& [address, samples] : locks_)
+    attempts.push_back({in_state(samples.states, State::kAttempt), in_state(samples.states, State::kAborted),
+                        static_cast<double>(samples.attempts_unknown)});
   profile::IndependentSamples independent = independent_;
   independent.add(look_);
-  profile.independent_samples = independent.estimate(in_attempts > 0 ? aborted / in_attempts : 0);
+  profile.independent_samples = independent.estimate(attempts);
   return profile;
 }
 
@@ -226,15 +238,13 @@ void name_places(Profile& profile, const profile::Names& names) {
     skip_wrappers(lock);
     keep_other_sites_of_users(lock);
     for (profile::Conflict& conflict : lock.conflicts) {
-      // Of an access that is not known, the address is that of the line.
-      const bool is_exact = conflict.counts.unknown < conflict.counts.count;
-      conflict.data = names.place_in_file(conflict.data.address, is_exact);
+      conflict.data = names.place_in_file(conflict.data.address, known_of(conflict));
       conflict.victim = conflict.at_lock ? profile::Place{0, "a look at the lock beside it"}
                                          : in_conflict(conflict.victim.address);
       conflict.other = in_conflict(conflict.other.address);
     }
     for (profile::LineWait& wait : lock.line_waits) {
-      wait.data = names.place_in_file(wait.data.address, true);
+      wait.data = names.place_in_file(wait.data.address, Known::kAddress);
       wait.site = in_conflict(wait.site.address);
     }
     lock.conflicts = profile::by_place(std::move(lock.conflicts), lock.conflicts_seen.count);

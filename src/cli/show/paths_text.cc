@@ -48,23 +48,24 @@ bool is_programs_own(const profile::Place& function) {
          name.find("+0x") == std::string::npos && !profile::is_lock_wrapper(name);
 }
 
-bool is_lambda(const profile::Place& function) {
+/// As of lambdas, and of what the C++ library makes of a thread's function.
+bool is_call_operator(const profile::Place& function) {
   return function.name.find("operator()") != std::string::npos;
 }
 
 /// Names of the program's own functions, the innermost first.
 std::vector<std::string> own_functions(const Profile& profile, const std::vector<std::uint32_t>& frames,
-                                       bool with_lambdas) {
+                                       bool with_call_operators) {
   std::vector<std::string> names;
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     const profile::Place& function = profile.frames[*frame];
-    if (!is_programs_own(function) || (!with_lambdas && is_lambda(function))) continue;
+    if (!is_programs_own(function) || (!with_call_operators && is_call_operator(function))) continue;
     if (names.empty() || names.back() != function.name) names.push_back(function.name);
   }
   return names;
 }
 
-/// "push(), called by handle(), run()". Lambdas are left out unless there is nothing else.
+/// "push(), called by handle(), run()". Call operators are left out unless there is nothing else.
 std::string calls_text(const Profile& profile, const std::vector<std::uint32_t>& frames) {
   constexpr std::size_t kMost = 5;
   std::vector<std::string> names = own_functions(profile, frames, false);

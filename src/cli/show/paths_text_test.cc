@@ -39,7 +39,7 @@ TEST_F(PathsText, HasTheProgramsOwnFunctions) {
             "  30 % waiting for queue_lock: push(), called by handle(), main\n");
 }
 
-TEST_F(PathsText, LambdaIsNamedIfThereIsNothingElse) {
+TEST_F(PathsText, CallOperatorIsNamedIfThereIsNothingElse) {
   add(State::kSection, {1, 3, 5}, 10);
   EXPECT_EQ(paths_text(profile_, kMost, kPlain),
             "Call paths at locks, from 1 samples:\n"
