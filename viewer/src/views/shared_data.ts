@@ -17,8 +17,15 @@ export function noSharedData({ shared_data: data }: ProfileReport): string {
     : "";
 }
 
+const MANY = {
+  word: "several kinds",
+  means: "rows that are not told apart",
+  colour: "var(--grey)",
+  ink: "var(--on-grey)",
+};
+
 const kindOf = ({ false_sharing: isFalse }: SharedRow) =>
-  SHARING[isFalse === null ? "unknown" : isFalse ? "false-sharing" : "same-data"];
+  isFalse === null ? MANY : SHARING[isFalse ? "false-sharing" : "same-data"];
 
 /** "stores at" or "loads at", and where. */
 function accessCell(place: Place, stores: boolean, isKnown: boolean): Cell {
@@ -64,12 +71,16 @@ function chart(rows: SharedRow[]): HTMLElement {
   );
 }
 
-/** The rows with most samples, as bars and as a table. */
+/** The rows with most samples and the sum of many places, which comes last, as bars and as a table. */
 function places({ rows }: SharedData): Node[] {
   if (rows.length === 0) return [];
-  const shown = rows.slice(0, MOST_ROWS);
+  const known = rows.filter(isKnown);
+  const largest = known.slice(0, MOST_ROWS);
+  const shown = [...largest, ...rows.filter((row) => !isKnown(row))];
   return [
-    rows.length > shown.length ? note(`The ${shown.length} largest of ${rows.length} shares:`) : null,
+    known.length > largest.length
+      ? note(`Shown are the ${largest.length} largest of ${known.length} shares.`)
+      : null,
     chart(shown),
     table(COLUMNS, shown, { caption: "Data that threads share" }),
   ].filter((part) => part !== null);
