@@ -33,6 +33,8 @@ def runs_problems(runs):
     for key in ("machine", "program"):
         if not runs.get(key):
             yield f"no {key} to run"
+    if "profiler" in runs and "{" in runs.get("options", ""):
+        yield "settings in options, which do not apply to profiled runs"
     for name in sorted(set(runs.get("full", {})) - set(runs.get("settings", {}))):
         yield f"full: unknown setting '{name}'"
 

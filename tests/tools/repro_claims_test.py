@@ -187,7 +187,7 @@ def test_runs_without_samples_of_aborts_say_nothing_of_them():
 
 def test_a_profiled_program_is_started_by_the_profiler():
     row = copy.deepcopy(TABLE.row)
-    row["ours"] |= {"profiler": "-F 50", "settings": {"lock": "htm-5", "profiled": "no"}}
+    row["ours"] |= {"profiler": "-F 50", "options": "--lock htm-5", "settings": {"profiled": "no"}}
     claim = claims.Claim(row)
     assert list(claims_check.problems([row])) == []
     settings = {"application": "kmeans", "threads": 2}
@@ -199,6 +199,8 @@ def test_a_profiled_program_is_started_by_the_profiler():
     assert profiled == [*plain[:options.start], *plain[options.stop:at], "/b/bin/elision", "record", "-F", "50", "-o", "/s.profile", "--", *plain[at:]]
     row["ours"]["settings"]["profiled"] = "maybe"
     assert list(claims_check.problems([row])) == ["faster: KeyError: 'maybe'"]
+    row["ours"] |= {"options": "--lock {lock}", "settings": {"lock": "htm-5", "profiled": "no"}}
+    assert list(claims_check.problems([row])) == ["faster: settings in options, which do not apply to profiled runs"]
 
 
 def test_points_are_hundredths_of_a_ratio():
