@@ -50,16 +50,28 @@ test(
     assert.equal(await first.locator("td .place > span").last().textContent(), wanted[6]);
     assert.equal(await bars.count(), await sources.count());
     assert.ok((await causes.count()) > 0);
-    const shared = sharingOf(page);
+    await page.close();
+  },
+);
+
+test(
+  "page of real samples of accesses says what the report prints",
+  { skip: process.env.ELISION_SHARING_PAGE === undefined },
+  async () => {
+    const address = pathToFileURL(process.env.ELISION_SHARING_PAGE).href;
+    await checkEverywhere(address, "real accesses");
+    const { page } = await open(address);
+    const { rows, bars } = sharingOf(page);
+    const text = process.env.ELISION_SHARING_TEXT;
     const sentences = await page.locator("#sharing > .note").allTextContents();
-    assert.equal(sentences.length, 2);
-    for (const said of sentences) assert.ok(process.env.ELISION_ABORTS_TEXT.includes(said), said);
-    const of = process.env.ELISION_ABORTS_TEXT.match(/the same data: (\S+), (stored|loaded) at (\S+) \(/);
-    const cells = shared.rows.first();
-    assert.equal(await cells.locator("th .place > span").textContent(), of[1]);
-    assert.equal(await cells.locator("td").nth(1).textContent(), "same data");
-    assert.ok((await cells.locator("td").nth(3).textContent()).includes(of[3]));
-    assert.equal(await shared.bars.count(), await shared.rows.count());
+    assert.ok(text.includes(sentences[0]) && text.includes(sentences.at(-1)), sentences.join("\n"));
+    const kinds = { "the same data": "same data", "different data in one cache line": "false sharing" };
+    const [, kind, data, later] = text.match(/ % (the same data|different .*line): (.*?), \S+ at (\S+) \(/);
+    const first = rows.first();
+    assert.equal(await first.locator("th .place > span").textContent(), data);
+    assert.equal(await first.locator("td").nth(1).textContent(), kinds[kind]);
+    assert.ok((await first.locator("td").nth(3).textContent()).includes(later));
+    assert.equal(await bars.count(), await rows.count());
     await page.close();
   },
 );

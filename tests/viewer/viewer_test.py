@@ -40,12 +40,12 @@ def with_call_paths(profile):
     return profile
 
 
-def page_of_aborts(elision, folder):
-    """A page with the CPU's samples of aborts and of accesses, which the virtual machine's CPU takes, too; and what `report` prints with it."""
-    page, profile = folder / "aborts.html", folder / "aborts.profile"
+def page_of_samples(elision, folder, name, options):
+    """A page with what the CPU sampled, which the virtual machine's CPU does, too; and what `report` prints with it. `options`: of `record`."""
+    page, profile = folder / f"{name}.html", folder / f"{name}.profile"
     program = [elision.workload("aborts"), "--threads", 4, "--sections", 5000, "--cause", "true-sharing", "--every", 2]
     lock = ["--lock", "htm-5", "--wait", "spin"]
-    recorder = [elision.binary, "record", *lock, "--call-paths", "0", "--aborts", 13, "--accesses", 997, "-o", profile, "--", *program]
+    recorder = [elision.binary, "record", *lock, "--call-paths", "0", *options, "-o", profile, "--", *program]
     assert elision.vm(recorder, ["--machine", "xeon-e5-2697v4", *lock]).status == 0
     ending = run([elision.binary, "report", "--html", page, profile])
     assert ending.status == 0
@@ -100,9 +100,10 @@ def test_profile_in_chromium(viewer, elision, folder):
     assert run([elision.binary, "record", *options, "--", *program]).status == 0
     profile.write_text(json.dumps(with_call_paths(json.loads(profile.read_text()))))
     assert run([elision.binary, "report", "--html", page, profile]).status == 0
-    aborts_page, printed = page_of_aborts(elision, folder)
-    environment = {"ELISION_VIEWER": str(viewer), "ELISION_PROFILE_PAGE": str(page), "ELISION_ABORTS_PAGE": str(aborts_page),
-                   "ELISION_ABORTS_TEXT": printed}
+    environment = {"ELISION_VIEWER": str(viewer), "ELISION_PROFILE_PAGE": str(page)}
+    for name, options in (("aborts", ["--aborts", 13]), ("sharing", ["--accesses", 97])):
+        sampled_page, printed = page_of_samples(elision, folder, name, options)
+        environment |= {f"ELISION_{name.upper()}_PAGE": str(sampled_page), f"ELISION_{name.upper()}_TEXT": printed}
     assert run(["node", "--test", TESTS / "profile_page_test.mjs"], base=os.environ, environment=environment).status == 0
 
 
