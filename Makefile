@@ -64,7 +64,7 @@ demo:
 	@tools/install-packages "make demo" $(BUILD_PACKAGES)
 	@echo "make demo: builds (4 to 20 minutes on two CPUs), then runs the main benchmark (5 to 12 minutes)"
 	@cmake --preset release -S . >/dev/null
-	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload arraybench onelock
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload arraybench onelock workloads/probes/all
 	@tools/demo --build $(BUILD)
 
 # `make demo` with every cell on several variations of the machine; it says first how long that takes.
@@ -72,7 +72,7 @@ demo-full:
 	@tools/install-packages "make demo-full" $(BUILD_PACKAGES)
 	@echo "make demo-full: builds (4 to 20 minutes on two CPUs), then says how long the runs will take."
 	@cmake --preset release -S . >/dev/null
-	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload arraybench onelock
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload arraybench onelock workloads/probes/all
 	@tools/demo --build $(BUILD) --full
 
 # The paper's claims on ArrayBench in two forms, on 32 variations of the machine; writes docs/measured/claims.md. An hour on two CPUs.
