@@ -68,7 +68,7 @@ class InlinedFrames::Unit {
               [](const Function& a, const Function& b) { return a.begin < b.begin; });
   }
 
-  /// The function that was not inlined, at `pc`. Null: there is none.
+  /// Returns the function whose code contains `pc`, with what was inlined into it, or null.
   Dwarf_Die* function_at(Dwarf_Addr pc) {
     auto next = std::upper_bound(functions_.begin(), functions_.end(), pc,
                                  [](Dwarf_Addr at, const Function& function) { return at < function.begin; });

@@ -14,22 +14,19 @@ namespace {
 constexpr std::size_t kMostDies = std::size_t{1} << 24;
 constexpr unsigned kDeepest = 32;
 
-/// The type behind names and qualifiers; false: there is none.
+bool is_typedef_or_qualifier(int tag) {
+  return tag == DW_TAG_typedef || tag == DW_TAG_const_type || tag == DW_TAG_volatile_type ||
+         tag == DW_TAG_atomic_type || tag == DW_TAG_restrict_type;
+}
+
+/// Replaces typedefs and qualified types by the type that they are made of. Returns false if that is void.
 bool strip(Dwarf_Die& type) {
-  for (unsigned i = 0; i < kDeepest; ++i) switch (dwarf_tag(&type)) {
-      case DW_TAG_typedef:
-      case DW_TAG_const_type:
-      case DW_TAG_volatile_type:
-      case DW_TAG_atomic_type:
-      case DW_TAG_restrict_type: {
-        const auto behind = type_of(type);
-        if (!behind) return false;
-        type = *behind;
-        break;
-      }
-      default:
-        return true;
-    }
+  for (unsigned i = 0; i < kDeepest; ++i) {
+    if (!is_typedef_or_qualifier(dwarf_tag(&type))) return true;
+    const auto inner = type_of(type);
+    if (!inner) return false;
+    type = *inner;
+  }
   return false;
 }
 

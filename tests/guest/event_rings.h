@@ -34,7 +34,7 @@ static inline void unmap(struct ring* ring) {
   close(ring->event);
 }
 
-/// Copies the next record and returns its type, or 0 if there is none.
+/// Copies the next record and returns its type, or returns 0 if the ring is empty.
 static __attribute__((noinline, unused)) int next_record(struct ring* ring, char* record) {
   const uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
   uint64_t tail = ring->page->data_tail;
